@@ -1,0 +1,146 @@
+"""The study file as a typed, frozen object: the one input of the lock, the runs and the analysis."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from prereg.fields import AXES, Axis, Count, Name, Positive, Section, Text
+from prereg.hypotheses import Family, Hypothesis
+from prereg.sources import Data, Model
+from prereg.trainer import Trainer
+
+SCHEMA_VERSION = 1
+
+
+class Arm(Section):
+    """A way to train, stated as its difference from the shared trainer."""
+
+    role: Literal["control", "treatment", "placebo", "negative_control", "length_matched"]
+    description: Text | None = None
+    trainer: dict[str, Any] = {}
+    """Fields of `trainer` that this arm sets differently, nested as there."""
+
+
+class Budget(Section):
+    """Where every arm is read: one value an axis. A run goes on until all of them are reached."""
+
+    updates: Count | None = None
+    generated_tokens: Count | None = None
+    """Training tokens: rollouts, continuations, screening and discarded; evaluation is not charged."""
+    device_seconds: Positive | None = None
+    """Devices held x wall seconds on a GPU; process CPU-seconds on a CPU. Evaluation is not charged."""
+    train_flops: Positive | None = None
+    clock: Literal["device", "counted"] = "device"
+    """`counted` replaces seconds by a fixed price a token, for rehearsals; reports are then marked."""
+
+    def declared(self) -> dict[Axis, float]:
+        """The axes that have a budget, in the order of `AXES`."""
+        return {axis: value for axis in AXES if (value := getattr(self, axis)) is not None}
+
+
+class Grid(Section):
+    """Additional evaluations at regular intervals of one axis, for the curves."""
+
+    axis: Literal["updates", "generated_tokens"] = "updates"
+    every: Count
+
+
+class Evaluation(Section):
+    """When checkpoints are evaluated. The start and every declared budget always are."""
+
+    grid: Grid | None = None
+    pass_k: tuple[Count, ...] = (1, 2, 4, 8, 16, 32)
+    """The values of k for which the report shows pass@k."""
+    max_batch: Count = 1024
+    """Sequences decoded at once in evaluation."""
+
+
+class DataStatus(Section):
+    """What the authors had seen when they wrote the plan."""
+
+    seen: Literal["nothing", "pilot_runs", "some_results", "all_results"] = "nothing"
+    """Of results of the runs that this study plans or of runs like them."""
+    pilots: tuple[Text, ...] = ()
+    """Locks or descriptions of the pilot runs that informed the plan."""
+    pilot_seeds: tuple[int, ...] = ()
+    """Seeds that the pilots used; the study's own must differ."""
+
+
+class Environment(Section):
+    """Where the study is meant to run."""
+
+    device: Literal["cpu", "cuda"] = "cpu"
+    slots: Count | None = None
+    """Runs at a time; left out, one a CPU core or one a GPU."""
+    deterministic: bool = True
+    """Ask torch for deterministic kernels."""
+    commit_seconds: Positive = 10.0
+    """Work after which the ledger and a checkpoint are committed."""
+
+
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Study(Section):
+    """A whole study. See docs/study-file.md for an annotated example."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    id: Name
+    title: Text
+    authors: Annotated[tuple[Text, ...], Field(min_length=1)]
+    description: Text | None = None
+    kind: Literal["confirmatory", "pilot", "replication"]
+    replicates: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """SHA-256 of the lock that a replication repeats."""
+    data_status: DataStatus = DataStatus()
+    models: Annotated[dict[Name, Model], Field(min_length=1)]
+    data: Data
+    trainer: Trainer
+    arms: Annotated[dict[Name, Arm], Field(min_length=1)]
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
+    """Data seeds, paired across arms."""
+    budget: Budget
+    evaluation: Evaluation = Evaluation()
+    hypotheses: tuple[Hypothesis, ...] = ()
+    families: dict[Name, Family] = {}
+    environment: Environment = Environment()
+    exploratory: tuple[Text, ...] = ()
+    """Analyses that the authors intend to look at without a claim."""
+
+    def trainer_of(self, arm: str) -> Trainer:
+        """The shared trainer with the arm's differences applied.
+
+        Raises pydantic.ValidationError if the differences do not fit; `prereg.checks` reports them with
+        their place before anything else calls this.
+        """
+        return merged_trainer(self.trainer, self.arms[arm].trainer)
+
+    def weights(self, names: tuple[str, ...] | None = None) -> dict[str, float]:
+        """Benchmark weights, summing to 1, over `names` or all benchmarks, in the study's order."""
+        chosen = {k: b.weight for k, b in self.data.benchmarks.items() if names is None or k in names}
+        total = sum(chosen.values())
+        return {name: weight / total for name, weight in chosen.items()}
+
+
+def merged_trainer(shared: Trainer, difference: Mapping[str, Any]) -> Trainer:
+    """`shared` with `difference` laid over it. A section whose `kind` changes starts from its defaults.
+
+    Raises pydantic.ValidationError, its `loc` relative to the trainer section.
+    """
+    merged = _overlay(shared.model_dump(mode="json"), difference)
+    return Trainer.model_validate_json(json.dumps(merged))
+
+
+def _overlay(base: Mapping[str, Any], difference: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(base)
+    for key, value in difference.items():
+        old = result.get(key)
+        same_kind = isinstance(old, dict) and isinstance(value, Mapping) and (
+            "kind" not in value or value["kind"] == old.get("kind")
+        )  # fmt: skip
+        result[key] = _overlay(old, value) if same_kind and isinstance(old, dict) else value
+    return result

@@ -1,0 +1,165 @@
+"""What a training run does: the section that all arms share, and from which each arm states its difference.
+
+The formulas behind each field stand in docs/methods.md. Variants (credit, reward, selection, engine,
+adapter) are discriminated by `kind`; each carries its own parameters and nothing else's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from prereg.fields import Axis, Count, Fraction, NonNegative, Positive, Section
+
+
+class UniformCredit(Section):
+    """Every token of a completion gets the completion's advantage (GRPO)."""
+
+    kind: Literal["uniform"] = "uniform"
+
+
+class MarginCredit(Section):
+    """MCPO: tokens at which the policy hesitated (a small top-2 margin) get more of the advantage.
+
+    Score 1 below `low`, `floor` above `high`, linear between; margins are probabilities in [0, 1].
+    """
+
+    kind: Literal["margin"] = "margin"
+    low: Fraction = 0.2
+    high: Fraction = 0.8
+    floor: Annotated[float, Field(gt=0, le=1)] = 0.1
+
+
+class ShuffledCredit(Section):
+    """The placebo of `margin`: the same scores, permuted within each completion."""
+
+    kind: Literal["shuffled"] = "shuffled"
+    low: Fraction = 0.2
+    high: Fraction = 0.8
+    floor: Annotated[float, Field(gt=0, le=1)] = 0.1
+
+
+Credit = Annotated[UniformCredit | MarginCredit | ShuffledCredit, Field(discriminator="kind")]
+
+
+class OutcomeReward(Section):
+    """1 for a correct answer, 0 for any other; a truncated answer is not an answer."""
+
+    kind: Literal["outcome"] = "outcome"
+
+
+Reward = Annotated[OutcomeReward, Field(discriminator="kind")]
+
+
+class UniformSelection(Section):
+    """Every training prompt once an epoch, in an order that depends on the data seed and the epoch alone."""
+
+    kind: Literal["uniform"] = "uniform"
+
+
+Selection = Annotated[UniformSelection, Field(discriminator="kind")]
+
+
+class Advantage(Section):
+    """How rewards become advantages within a group of completions of one prompt."""
+
+    baseline: Literal["mean", "leave_one_out"] = "mean"
+    scale: Literal["none", "std_population", "std_sample"] = "std_population"
+
+
+class Loss(Section):
+    """The clipped policy-gradient loss, its aggregation and its penalty towards the start policy."""
+
+    aggregation: Literal["token_mean", "sequence_mean", "constant"] = "token_mean"
+    constant: Count | None = None
+    """Denominator in tokens a sequence for `constant` (Dr. GRPO); required there, refused elsewhere."""
+    clip_low: Positive = 0.2
+    clip_high: Positive = 0.2
+    kl_coefficient: NonNegative = 0.0
+    kl_estimator: Literal["k1", "k2", "k3"] = "k3"
+    importance: Literal["none", "token_truncated", "sequence_masked"] = "none"
+    """Correction for an engine whose log-probabilities differ from the trainer's."""
+    importance_cap: Positive = 2.0
+
+
+class Schedule(Section):
+    """The learning rate as a function of the fraction of one axis's budget that is spent."""
+
+    kind: Literal["constant", "linear", "cosine"] = "constant"
+    axis: Axis = "updates"
+    warmup: Fraction = 0.0
+    """Share of the budget over which the rate rises linearly from 0."""
+    final: Fraction = 0.0
+    """Rate at the end of the budget, as a share of `learning_rate` (linear and cosine)."""
+
+
+class Optimizer(Section):
+    """AdamW."""
+
+    learning_rate: NonNegative = 1e-6
+    schedule: Schedule = Schedule()
+    beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
+    epsilon: Positive = 1e-8
+    weight_decay: NonNegative = 0.0
+    max_gradient_norm: Positive | None = 1.0
+
+
+class FullAdapter(Section):
+    """All weights are trained."""
+
+    kind: Literal["full"] = "full"
+
+
+class LoraAdapter(Section):
+    """Low-rank adapters on the named linear layers; the base weights never change."""
+
+    kind: Literal["lora"] = "lora"
+    rank: Count = 16
+    alpha: Positive = 32.0
+    dropout: Literal[0] = 0
+    """Dropout would make the training pass disagree with the sampling pass, so only 0 is accepted."""
+    targets: Annotated[tuple[str, ...], Field(min_length=1)] = (
+        "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+    )  # fmt: skip
+
+
+Adapter = Annotated[FullAdapter | LoraAdapter, Field(discriminator="kind")]
+
+
+class TransformersEngine(Section):
+    """Sampling in the trainer's own process, from the very weights that are trained."""
+
+    kind: Literal["transformers"] = "transformers"
+    max_batch: Count = 512
+    """Sequences decoded at once."""
+
+
+Engine = Annotated[TransformersEngine, Field(discriminator="kind")]
+
+
+class Trainer(Section):
+    """One training run. Everything an arm can differ in is a field here."""
+
+    prompts_per_update: Count = 8
+    samples_per_prompt: Annotated[int, Field(ge=2)] = 8
+    """Group size. A group of one has no baseline, so it is refused."""
+    max_new_tokens: Count = 1024
+    temperature: Positive = 1.0
+    optimizer_steps_per_update: Count = 1
+    """Mini-batches into which each update's completions are split, one optimizer step each."""
+    advantage: Advantage = Advantage()
+    credit: Credit = UniformCredit()
+    reward: Reward = OutcomeReward()
+    selection: Selection = UniformSelection()
+    loss: Loss = Loss()
+    optimizer: Optimizer = Optimizer()
+    adapter: Adapter = FullAdapter()
+    engine: Engine = TransformersEngine()
+    micro_batch_tokens: Count = 16_384
+    """Padded tokens in one forward and backward pass. The result does not depend on it."""
+    logits_chunk: Count = 1024
+    """Tokens whose logits over the vocabulary exist at one time. The result does not depend on it."""
+    gradient_checkpointing: bool = False
+    torch_threads: Count = 1

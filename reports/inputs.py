@@ -1,0 +1,72 @@
+"""What the analysis is given: the plan, the ledger as DuckDB views, and what happened around the runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import duckdb
+
+from prereg.study import Study
+
+RunState = Literal["planned", "started", "finished", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFact:
+    """A planned run and how far it came."""
+
+    run_id: str
+    arm: str
+    model: str
+    seed: int
+    state: RunState
+    device_kind: str | None = None
+    interruptions: int = 0
+    """Times the run was resumed after it had been cut off."""
+    diverged: bool = False
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockFact:
+    """What is known of the lock, in words that the report prints."""
+
+    digest: str | None
+    """SHA-256 of the lock; None where nothing was locked."""
+    locked_at: str | None = None
+    proves: tuple[str, ...] = ()
+    """What the lock proves, a sentence each."""
+    differences: tuple[str, ...] = ()
+    """What differs from the lock now, a sentence each; empty when everything was re-derived equal."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Names and versions of what the analysis depends on."""
+    event_head: str | None = None
+    """Head of the hash-chained event log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the event log."""
+
+    at: str
+    kind: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportInputs:
+    """Everything a report is a function of.
+
+    `connection` holds one view for each table of the ledger (docs/ledger.md) over all runs of the study.
+    """
+
+    study: Study
+    connection: duckdb.DuckDBPyConnection
+    runs: tuple[RunFact, ...]
+    lock: LockFact
+    events: tuple[Event, ...] = ()
+    marks: tuple[str, ...] = ()
+    """Words that every page carries, e.g. `EXPLORATORY`; empty for a locked study."""
+    generated_at: str = ""
+    """Timestamp printed on the report; passed in so that a report can be reproduced byte for byte."""
