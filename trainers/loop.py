@@ -97,7 +97,7 @@ class Learner:
         groups = [group for group in range(len(chosen)) for _ in range(size)]
         samples = [sample for _ in chosen for sample in range(size)]
 
-        with self.meter.phase("generate"):
+        with self.meter.phase("generate", "rollout"):
             completions = self.engine.generate(
                 [
                     Request(p.token_ids, sequence_key(self.seed, "rollout", step, p.id, g, s))
@@ -142,10 +142,10 @@ class Learner:
     def _count_generation(self, prompts: list[Prompt], completions: list[Completion]) -> None:
         sizes = [(len(p.token_ids), len(c.token_ids)) for p, c in zip(prompts, completions, strict=True)]
         generated, prompt_tokens = sum(g for _, g in sizes), sum(p for p, _ in sizes)
-        self.meter.tokens("generate", "rollout", generated=generated, prompt=prompt_tokens)
         attended = sum(attended_causally(p, 0) + attended_decoding(p, g) for p, g in sizes)
         decoded = sum(p + max(g - 1, 0) for p, g in sizes)
-        self.meter.flops("generate", self.shape.forward(decoded, attended, generated))
+        operations = self.shape.forward(decoded, attended, generated)
+        self.meter.count("generate", "rollout", generated=generated, prompt=prompt_tokens, flops=operations)
 
 
 class _Optimisation:
@@ -262,9 +262,9 @@ class _Optimisation:
         tokens = sum(p + g for p, g in sizes)
         attended = sum(attended_causally(p, g) for p, g in sizes)
         scored = sum(g for _, g in sizes)
-        self.learner.meter.flops("forward", shape.forward(tokens, attended, scored))
+        self.learner.meter.count("forward", None, flops=shape.forward(tokens, attended, scored))
         if backward:
-            self.learner.meter.flops("backward", shape.backward(tokens, attended, scored))
+            self.learner.meter.count("backward", None, flops=shape.backward(tokens, attended, scored))
 
     def _record(
         self, members: list[int], statistics: TokenStatistics, credited: torch.Tensor, engine: torch.Tensor,

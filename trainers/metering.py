@@ -9,11 +9,10 @@ from typing import Protocol
 class Meter(Protocol):
     """Charges seconds to phases and tokens to purposes. The harness writes them into the ledger."""
 
-    def phase(self, name: str) -> AbstractContextManager[None]:
-        """Seconds spent inside are charged to this phase. Phases do not nest."""
+    def phase(self, name: str, purpose: str | None = None) -> AbstractContextManager[None]:
+        """Seconds spent inside are charged to this phase, for tokens of `purpose`. Phases do not nest."""
 
-    def tokens(self, phase: str, purpose: str, *, generated: int, prompt: int) -> None:
-        """Count tokens generated in `phase` for `purpose`, and their prefill tokens."""
-
-    def flops(self, phase: str, operations: float) -> None:
-        """Count floating-point operations, computed from the model and the counted tokens."""
+    def count(
+        self, phase: str, purpose: str | None, *, generated: int = 0, prompt: int = 0, flops: float = 0.0
+    ) -> None:
+        """Count a phase's work after it: generated and prefill tokens, and floating-point operations."""
