@@ -1,0 +1,90 @@
+"""A digest of what a run did, equal for two runs that did the same in other time or in other commits.
+
+Left out: the columns that hold times (`TIME_COLUMNS`), the table `lost`, the rows of `costs` whose phase
+comes as often as commits and waits happen, and readings on the axis of seconds. Texts are a set, taken
+in the order of their keys; all other rows count in their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from harness.ledger.schema import LEDGER_VERSION, TABLES, TIME_COLUMNS
+
+LEFT_OUT_TABLES = ("lost",)
+LEFT_OUT_PHASES = ("checkpoint", "idle")
+LEFT_OUT_AXES = ("device_seconds",)
+
+
+def of_files(files: Mapping[str, Sequence[Path]]) -> str:
+    """SHA-256, hexadecimal, over Parquet files by table; how rows are split over files does not matter."""
+    whole = hashlib.sha256(f"ledger {LEDGER_VERSION}\n".encode())
+    for table in sorted(TABLES.keys() - LEFT_OUT_TABLES):
+        columns = [c.name for c in TABLES[table] if c.name not in TIME_COLUMNS]
+        digests = {name: _ColumnDigest() for name in columns}
+        for part in _parts(table, files[table], columns):
+            for name in columns:
+                for chunk in part[name].chunks:
+                    digests[name].update(chunk)
+        for name in columns:
+            whole.update(f"{table}.{name} {digests[name].hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def _parts(table: str, paths: Sequence[Path], columns: list[str]) -> Iterator[pa.Table]:
+    if table == "texts":
+        read = [pq.read_table(path, columns=columns, use_threads=False) for path in paths]
+        if read:
+            yield pa.concat_tables(read).sort_by("text_digest")
+        return
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for group in range(file.num_row_groups):
+                yield _without_times(table, file.read_row_group(group, columns=columns, use_threads=False))
+
+
+def _without_times(table: str, part: pa.Table) -> pa.Table:
+    if table == "costs":
+        return part.filter(pc.invert(pc.is_in(part["phase"], pa.array(LEFT_OUT_PHASES))))
+    if table == "readings":
+        return part.filter(pc.invert(pc.is_in(part["axis"], pa.array(LEFT_OUT_AXES))))
+    return part
+
+
+class _ColumnDigest:
+    """Digests of validity, lengths and values, each fed in the order of the rows."""
+
+    def __init__(self) -> None:
+        self._valid, self._lengths, self._values = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
+
+    def update(self, array: pa.Array) -> None:
+        self._valid.update(_bytes(pc.is_valid(array).to_numpy(zero_copy_only=False), np.uint8))
+        if pa.types.is_list(array.type):
+            self._lengths.update(_bytes(pc.list_value_length(array).to_numpy(zero_copy_only=False), "<i4"))
+            array = array.flatten()
+        if pa.types.is_string(array.type) or pa.types.is_fixed_size_binary(array.type):
+            array = pc.fill_null(array.cast(pa.large_binary()), b"")
+            self._lengths.update(_bytes(pc.binary_length(array).to_numpy(zero_copy_only=False), "<i8"))
+            self._values.update(b"".join(array.to_pylist()))
+        elif pa.types.is_boolean(array.type):
+            self._values.update(_bytes(pc.fill_null(array, False).to_numpy(zero_copy_only=False), np.uint8))
+        else:
+            values = pc.fill_null(array, pa.scalar(0, array.type)) if array.null_count else array
+            dtype = np.dtype(array.type.to_pandas_dtype()).newbyteorder("<")
+            self._values.update(_bytes(values.to_numpy(zero_copy_only=False), dtype))
+
+    def hexdigest(self) -> str:
+        parts = (self._valid, self._lengths, self._values)
+        return "".join(part.hexdigest() for part in parts)
+
+
+def _bytes(values: np.ndarray[Any, Any], dtype: Any) -> memoryview:
+    return np.ascontiguousarray(values, dtype=dtype).data.cast("B")
