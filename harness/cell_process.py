@@ -21,8 +21,8 @@ from harness.exclusive import exclusive
 from harness.folders import RunFolder, write_json
 from harness.grading.build import make_grader
 from harness.ledger.compaction import compact
-from harness.ledger.digest import content_digest_of
-from harness.ledger.reader import read_run
+
+from harness.ledger.reader import content_digest, read_run
 from harness.ledger.writer import LedgerWriter
 from harness.meter import RunMeter
 from harness.models import load_tokenizer, make_prompts, model_folder
@@ -106,7 +106,7 @@ def _finish(cell: Cell, folder: RunFolder, identity: dict[str, Any]) -> None:
         folder.marker,
         {
             "run_id": cell.run_id,
-            "content_digest": content_digest_of(run),
+            "content_digest": content_digest(run),
             "resumes": run.resumes,
             "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             **identity,

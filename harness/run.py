@@ -86,8 +86,8 @@ class Run:
 
     def to_the_end(self) -> None:
         """Train until every budget is reached. Raises Interrupted after a clean stop."""
+        self.meter.take()  # loading the model is nobody's training time
         if 0 not in self.state.evaluated:
-            self._take(step=0, updates=0)
             self._evaluate(self.state.cost, step=0)
             self._advance_grid()
             self._commit()
@@ -157,12 +157,9 @@ class Run:
             )
             for task in self.benchmarks
         ]  # fmt: skip
-        record_evaluation(self.ledger, results, cost, self.learner.policy.digest())
+        with self.meter.phase("evaluate", "evaluation"):
+            record_evaluation(self.ledger, results, cost, self.learner.policy.digest())
         self.state.evaluated.add(cost.updates)
-        self._take_uncharged(step)
-
-    def _take_uncharged(self, step: int) -> None:
-        """Write what an evaluation or a commit cost; the little idle time beside it is charged to `step`."""
         self._take(step, updates=0)
 
     def _record_reading(self, reading: BudgetReading, weights: Weights | None) -> None:
