@@ -1,4 +1,4 @@
-"""From pydantic's errors to problems that a person can act on: the place, what was found, what was expected."""
+"""From pydantic's errors to what a person can act on: the place, what was found, what was expected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from prereg.yamltree import Where, describe
 
 PATTERNS = {
-    r"^[a-z0-9][a-z0-9_-]{0,63}$": "a name of at most 64 lower-case letters, digits, `_` and `-`, a letter or digit first",
+    r"^[a-z0-9][a-z0-9_-]{0,63}$": "a name: lower-case letters, digits, `_` and `-` (64 at most)",
     r"^[0-9a-f]{64}$": "a SHA-256: 64 lower-case hexadecimal digits",
     r"^[0-9a-f]{40}$": "a full commit hash: 40 lower-case hexadecimal digits (a branch or a tag can move)",
     r"^[\w.-]+/[\w.-]+$": "an id such as `owner/model`",
@@ -76,7 +76,9 @@ def _explain_one(detail: Mapping[str, Any], path: Where, owner: Any, here: Any) 
     kind, found, context = detail["type"], describe(detail["input"]), detail.get("ctx", {})
     if path and path[-1] == "[key]":
         name = str(path[-2])
-        return Explained(path[:-1], f"found the name {name!r}, expected {_pattern(context)}", None, at_key=True)
+        return Explained(
+            path[:-1], f"found the name {name!r}, expected {_pattern(context)}", None, at_key=True
+        )
     if kind == "extra_forbidden":
         known = _fields(owner)
         section = _kind_of(owner)
@@ -88,18 +90,22 @@ def _explain_one(detail: Mapping[str, Any], path: Where, owner: Any, here: Any) 
         if isinstance(detail["input"], Mapping):
             hint = f"Valid here: {_listed(_tags(here))}."
             return Explained((*path, "kind"), "`kind` is missing", hint, missing=True)
-        return Explained(path, f"found {found}, expected a section with a `kind`", f"Kinds: {_listed(_tags(here))}.")
+        return Explained(
+            path, f"found {found}, expected a section with a `kind`", f"Kinds: {_listed(_tags(here))}."
+        )
     if kind == "union_tag_invalid":
         tag = str(context.get("tag", ""))
         names = _tags(here)
-        return Explained((*path, "kind"), f"found `{tag}`, expected {_either(names)}", did_you_mean(tag, names))
+        return Explained(
+            (*path, "kind"), f"found `{tag}`, expected {_either(names)}", did_you_mean(tag, names)
+        )
     if kind == "literal_error":
         names = _literals(here)
         written = detail["input"]
-        hint = did_you_mean(written, names) if isinstance(written, str) and names else None
-        if isinstance(written, bool):
-            hint = "Put it in quotes if it is text."
-        return Explained(path, f"found {found}, expected {_either(names) if names else context['expected']}", hint)
+        near = did_you_mean(written, names) if isinstance(written, str) and names else None
+        return Explained(
+            path, f"found {found}, expected {_either(names) if names else context['expected']}", near
+        )
     if kind == "string_pattern_mismatch":
         return Explained(path, f"found {found}, expected {_pattern(context)}", None)
     if kind in _BOUNDS:

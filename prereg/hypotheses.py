@@ -95,7 +95,7 @@ class Hypothesis(Section):
     power: PowerAssumption | None = None
     role: Literal["primary", "secondary", "control"] = "primary"
     acknowledge_underpowered: bool = False
-    """The authors know that the power under their own assumptions is below 0.8, and run the study all the same."""
+    """The authors know that the power under their own assumptions is below 0.8, and run it all the same."""
 
 
 class Family(Section):

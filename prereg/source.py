@@ -61,7 +61,9 @@ class LoadedStudy:
         """The study's folder: every path in the study is relative to it."""
         return self.path.parent
 
-    def problem(self, message: str, *path: str | int, hint: str | None = None, at_key: bool = False) -> Problem:
+    def problem(
+        self, message: str, *path: str | int, hint: str | None = None, at_key: bool = False
+    ) -> Problem:
         """A problem at a place of this study."""
         return _placed(self.positions, str(self.path), path, message, hint, at_key)
 
@@ -76,7 +78,7 @@ def load_study(path: str | os.PathLike[str]) -> LoadedStudy:
 
 
 def parse_study(content: bytes, path: Path) -> LoadedStudy:
-    """`load_study` of a file's bytes; `path` is its name in messages, and its folder bounds the study's paths."""
+    """`load_study` of a file's bytes; `path` names it, and its folder bounds the study's paths."""
     file = str(path)
     data = read_yaml(_decode(content, file), file)
     positions = Positions(data.keys, data.values)
@@ -90,7 +92,9 @@ def parse_study(content: bytes, path: Path) -> LoadedStudy:
         problems += _arm_problems(data, positions, file)
     elif not problems:
         hint = "`harness prereg init` writes a commented one."
-        problems.append(_placed(positions, file, (), f"found {describe(data.data)}, expected a study's sections", hint))
+        problems.append(
+            _placed(positions, file, (), f"found {describe(data.data)}, expected a study's sections", hint)
+        )
     if study is None or problems:
         raise Refused(*_in_order(problems))
     loaded = LoadedStudy(study, path, hashlib.sha256(content).hexdigest(), positions)
@@ -129,7 +133,9 @@ def _open_without_waiting(path: str, flags: int) -> int:
 def _decode(content: bytes, file: str) -> str:
     """UTF-8 text; a byte-order mark of UTF-8 is read and dropped, as editors do."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Refused(Problem("the file is UTF-16, expected UTF-8", file=file, hint="Save it again as UTF-8."))
+        raise Refused(
+            Problem("the file is UTF-16, expected UTF-8", file=file, hint="Save it again as UTF-8.")
+        )
     if b"\0" in content:
         raise Refused(Problem("the file is binary, expected text", file=file))
     try:
@@ -150,11 +156,15 @@ def _placed(
     return Problem(message, path, file, line, column, hint)
 
 
-def _study_problems(error: ValidationError, data: YamlData, positions: Positions, file: str) -> Iterator[Problem]:
+def _study_problems(
+    error: ValidationError, data: YamlData, positions: Positions, file: str
+) -> Iterator[Problem]:
     """The errors of the study model, without those at a value that was already refused as YAML."""
     for found in explain(error, Study):
         if not _already_refused(found, data, found.path):
-            yield _placed(positions, file, found.path, found.message, found.hint, found.at_key or found.missing)
+            yield _placed(
+                positions, file, found.path, found.message, found.hint, found.at_key or found.missing
+            )
 
 
 def _already_refused(found: Explained, data: YamlData, path: Where) -> bool:
@@ -162,7 +172,7 @@ def _already_refused(found: Explained, data: YamlData, path: Where) -> bool:
 
 
 def _arm_problems(data: YamlData, positions: Positions, file: str) -> Iterator[Problem]:
-    """What does not fit when an arm's differences are laid over the shared trainer, at the arm's own lines."""
+    """What does not fit when an arm's differences are laid over the shared trainer, at the arm's lines."""
     arms = data.data.get("arms")
     try:
         shared = Trainer.model_validate_json(json.dumps(data.data.get("trainer", {})))
@@ -178,7 +188,9 @@ def _arm_problems(data: YamlData, positions: Positions, file: str) -> Iterator[P
             for found in explain(error, Trainer):
                 path = ("arms", name, "trainer", *found.path)
                 if not _already_refused(found, data, path):
-                    yield _placed(positions, file, path, found.message, _arm_hint(found), found.at_key or found.missing)
+                    yield _placed(
+                        positions, file, path, found.message, _arm_hint(found), found.at_key or found.missing
+                    )
 
 
 def _arm_hint(found: Explained) -> str | None:
@@ -211,7 +223,9 @@ def _outside(loaded: LoadedStudy, written: str, *where: str) -> Iterator[Problem
         folder = Path(os.path.realpath(loaded.folder))
         target = Path(os.path.realpath(loaded.folder / written))
         if not target.is_relative_to(folder):
-            yield loaded.problem(f"the path {written!r} leads out of the study's folder by a link", *where, hint=hint)
+            yield loaded.problem(
+                f"the path {written!r} leads out of the study's folder by a link", *where, hint=hint
+            )
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

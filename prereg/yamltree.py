@@ -48,7 +48,9 @@ _WORDS: Mapping[str, bool | None] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-_REFUSED_CHARACTER = re.compile(r"[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_REFUSED_CHARACTER = re.compile(
+    r"[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
 _PARSER_FAULTS = (YAMLError, ValueError, OverflowError, IndexError, KeyError, TypeError, AttributeError)
 """What ruamel.yaml raises on text that is not YAML; the last ones come from escapes it does not check."""
 
@@ -125,9 +127,13 @@ class _Builder:
             if isinstance(event, DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise self.refused(event, "a second document starts here", "A study is one document; remove `---`.")
+                    raise self.refused(
+                        event, "a second document starts here", "A study is one document; remove `---`."
+                    )
                 if event.version or event.tags:
-                    raise self.refused(event, "a `%` directive stands above", "Remove it: study files are YAML 1.2.")
+                    raise self.refused(
+                        event, "a `%` directive stands above", "Remove it: study files are YAML 1.2."
+                    )
             elif isinstance(event, (MappingEndEvent, SequenceEndEvent)):
                 node, anchor = stack.pop(), open_anchors.pop()
                 pending.pop()
@@ -154,7 +160,11 @@ class _Builder:
                 elif isinstance(event, ScalarEvent) and event.anchor:
                     self.anchors[event.anchor] = node
         if root is None:
-            raise Refused(Problem("the file is empty", file=self.file, hint="`harness prereg init` writes a commented one."))
+            raise Refused(
+                Problem(
+                    "the file is empty", file=self.file, hint="`harness prereg init` writes a commented one."
+                )
+            )
         return root
 
     def node(self, event: Any) -> _Node:
@@ -186,7 +196,9 @@ class _Builder:
         self.total += more
         if self.total > MAX_VALUES:
             raise self.refused(
-                event, f"the file has more than {MAX_VALUES} values, aliases expanded", "Large tables belong in a data file."
+                event,
+                f"the file has more than {MAX_VALUES} values, aliases expanded",
+                "Large tables belong in a data file.",
             )
 
     def key(self, mapping: _Node, node: _Node) -> tuple[str | int, Place]:
@@ -289,7 +301,11 @@ def _too_large(text: str) -> tuple[str, str]:
 
 def _checked_text(text: str) -> Resolved:
     if any("\ud800" <= character <= "\udfff" for character in text):
-        return None, "the text holds half of a surrogate pair, which is no character", "Write the character itself."
+        return (
+            None,
+            "the text holds half of a surrogate pair, which is no character",
+            "Write the character itself.",
+        )
     return text, None, None
 
 
@@ -316,7 +332,13 @@ def _refuse_characters(text: str, file: str) -> None:
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     code = f"U+{ord(match.group()):04X}"
     raise Refused(
-        Problem(f"the invisible character {code} stands here", file=file, line=line, column=column, hint="Delete it.")
+        Problem(
+            f"the invisible character {code} stands here",
+            file=file,
+            line=line,
+            column=column,
+            hint="Delete it.",
+        )
     )
 
 
