@@ -40,24 +40,30 @@ PACKAGES = ("torch", "transformers", "peft", "numpy", "pyarrow", "tokenizers", "
 
 PROGRESS_SECONDS = 0.5
 
+HANDOVER_SECONDS = 120.0
+"""How long a cell waits for an orphan of an earlier `harness run`, which stops at its next update."""
 
-def run_cell(study: Study, study_folder: Path, cell: Cell, folder: RunFolder, identity: dict[str, Any]) -> bool:
-    """Run a cell to its end, or to a clean stop on SIGINT or SIGTERM; true if it is complete.
+
+def run_cell(
+    study: Study, study_folder: Path, cell: Cell, folder: RunFolder, identity: dict[str, Any], *,
+    orphaned: Callable[[], bool],
+) -> bool:  # fmt: skip
+    """Run a cell to its end, or to a clean stop on SIGINT, SIGTERM or when `orphaned`; true if it is complete.
 
     Idempotent: a complete cell is left alone, one that was cut off goes on at its last commit. `identity`
-    (study digest, lock digest, marks) is written into the run's facts. Raises Refused for what the user can
+    (study, lock, whether exploratory) is written into the run's facts. Raises Refused for what the user can
     mend.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
-    with exclusive(folder.lock, f"the run {cell.run_id}"):
+    with exclusive(folder.lock, f"the run {cell.run_id}", wait_seconds=HANDOVER_SECONDS):
         if folder.finished:
             return True
         folder.failure.unlink(missing_ok=True)
         run = read_run(folder.path)
         if run is None or not run.compacted:
-            stop = _stop_on_signals()
+            asked = _stop_on_signals()
             try:
-                _train(study, study_folder, cell, folder, identity, stop)
+                _train(study, study_folder, cell, folder, identity, lambda: asked() or orphaned())
             except Interrupted:
                 return False
         _finish(cell, folder, identity)
