@@ -49,8 +49,9 @@ _WORDS: Mapping[str, bool | None] = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
 _REFUSED_CHARACTER = re.compile(
-    r"[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+    r"[^\t\n\r\x20-\x7e\xa0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
+"""Control characters, and the separators and direction marks that make a file look other than it is."""
 _PARSER_FAULTS = (YAMLError, ValueError, OverflowError, IndexError, KeyError, TypeError, AttributeError)
 """What ruamel.yaml raises on text that is not YAML; the last ones come from escapes it does not check."""
 
@@ -300,13 +301,11 @@ def _too_large(text: str) -> tuple[str, str]:
 
 
 def _checked_text(text: str) -> Resolved:
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        return (
-            None,
-            "the text holds half of a surrogate pair, which is no character",
-            "Write the character itself.",
-        )
-    return text, None, None
+    """Text, unless an escape such as `"\\e"` put a character into it that may not stand in the file itself."""
+    match = _REFUSED_CHARACTER.search(text)
+    if match is None:
+        return text, None, None
+    return None, f"the text holds the invisible character U+{ord(match.group()):04X}", "Take it out."
 
 
 def describe(value: Any) -> str:
