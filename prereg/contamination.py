@@ -90,7 +90,7 @@ def contaminated(
     benchmarks: Mapping[str, Sequence[str]],
     n: int = NGRAM_WORDS,
 ) -> Iterator[Problem]:
-    """The rule of the lock: a benchmark whose share of matched problems is above `data.contamination_limit`."""
+    """The lock's rule: a benchmark whose share of matched problems is above `data.contamination_limit`."""
     limit = loaded.study.data.contamination_limit
     for name, problems in benchmarks.items():
         matches = find_matches(training, problems, n)

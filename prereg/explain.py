@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from prereg.fielddocs import field_docs
-from prereg.yamltree import Where, describe
+from prereg.yamlscalars import describe
+from prereg.yamltree import Where
 
 PATTERNS = {
     r"^[a-z0-9][a-z0-9_-]{0,63}$": "a name: lower-case letters, digits, `_` and `-` (64 at most)",

@@ -63,7 +63,7 @@ def _lines(study: Study) -> Iterator[str]:
 
 
 def _hypotheses(study: Study) -> Iterator[str]:
-    yield from ("", f"## What is claimed", "")
+    yield from ("", "## What is claimed", "")
     if not study.hypotheses:
         yield "Nothing: no hypothesis is tested."
     for hypothesis in study.hypotheses:
@@ -175,8 +175,8 @@ def _model_source(model: Model) -> str:
 def _benchmark(benchmark: Benchmark) -> str:
     return (
         f"{_task(benchmark.source)}, {benchmark.samples} samples a problem at temperature "
-        f"{benchmark.temperature:g} and top_p {benchmark.top_p:g}, at most {benchmark.max_new_tokens} tokens, "
-        f"graded by `{benchmark.grader.kind}`"
+        f"{benchmark.temperature:g} and top_p {benchmark.top_p:g}, at most {benchmark.max_new_tokens} "
+        f"tokens, graded by `{benchmark.grader.kind}`"
     )
 
 
