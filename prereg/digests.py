@@ -39,8 +39,8 @@ def digest_folder(
     """SHA-256 of the canonical JSON of {path within the folder: SHA-256 of the file}.
 
     `keep` chooses files by their path within the folder. A link to a file counts as the file; it may lead
-    out of the folder only with `links_may_leave` (as in the cache of the Hugging Face Hub). A link to a folder
-    is refused, since it can lead in a circle. Empty folders do not count.
+    out of the folder only with `links_may_leave` (as in the cache of the Hugging Face Hub). A link to a
+    folder is refused, since it can lead in a circle. Empty folders do not count.
     """
     root = Path(os.path.realpath(folder))
     files: dict[str, str] = {}

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from prereg.yamltree import Where, describe
+from prereg.fielddocs import field_docs
+from prereg.yamlscalars import describe
+from prereg.yamltree import Where
 
 PATTERNS = {
     r"^[a-z0-9][a-z0-9_-]{0,63}$": "a name: lower-case letters, digits, `_` and `-` (64 at most)",
@@ -152,8 +154,7 @@ def _purpose(owner: Any, name: str, here: Any) -> str | None:
     """What a missing field is for, where the model says it."""
     if literals := _literals(here):
         return f"One of {_listed(literals)}."
-    info = owner.model_fields.get(name) if _is_section(owner) else None
-    return info.description if info is not None else None
+    return field_docs(owner).get(name) if _is_section(owner) else None
 
 
 def _walk(annotation: Any, loc: Sequence[str | int]) -> tuple[Where, Any, Any]:

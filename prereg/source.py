@@ -18,7 +18,8 @@ from prereg.problems import Problem, Refused
 from prereg.sources import FileTask, LocalModel
 from prereg.study import Study, merged_trainer
 from prereg.trainer import Trainer
-from prereg.yamltree import Place, Where, YamlData, describe, read_yaml
+from prereg.yamlscalars import describe
+from prereg.yamltree import Place, Where, YamlData, read_yaml
 
 MAX_BYTES = 2**20
 """Size limit of a study file."""

@@ -1,19 +1,12 @@
 """YAML 1.2 text to plain JSON data, with the line and column of every key and value.
 
-The parser is ruamel.yaml's; only its events are used. Values are resolved here, by the core schema of
-YAML 1.2 without its traps, so that what a person wrote is either read as they meant it or refused:
-
-- `no`, `on`, `12:30`, `1_000` and dates are text; `1e-3` is a number; `0x1F` and `0o17` are 31 and 15;
-- a whole number with a leading zero (`017` is 15 to YAML 1.1, 17 to YAML 1.2) is refused;
-- NaN, infinity and whole numbers beyond 2^53 have no canonical JSON, and are refused;
-- duplicate keys, keys that are not text, tags, `%` directives and a second document are refused;
-- depth and the number of values, aliases expanded, are limited.
+The parser is ruamel.yaml's; only its events are used. Scalars are resolved by `prereg.yamlscalars`. Duplicate
+keys, keys that are not text, merge keys, tags, `%` directives and a second document are refused; depth and the
+number of values, aliases expanded, are limited.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,26 +24,13 @@ from ruamel.yaml.events import (
 )
 
 from prereg.problems import Problem, Refused
+from prereg.yamlscalars import REFUSED_CHARACTER, checked_text, describe, resolve_plain
 
 MAX_DEPTH = 24
 MAX_VALUES = 20_000
-MAX_WHOLE = 2**53 - 1
-"""Largest whole number that canonical JSON (RFC 8785) can hold."""
-
 Where = tuple[str | int, ...]
 """Keys and indices from the top of the file."""
 
-_WHOLE = re.compile(r"[-+]?[0-9]+")
-_BASED = re.compile(r"0x[0-9a-fA-F]{1,16}|0o[0-7]{1,21}")
-_REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|[-+]?(nan|NaN|inf|Infinity|-Infinity)")
-_WORDS: Mapping[str, bool | None] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-}  # fmt: skip
-_REFUSED_CHARACTER = re.compile(
-    r"[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
 _PARSER_FAULTS = (YAMLError, ValueError, OverflowError, IndexError, KeyError, TypeError, AttributeError)
 """What ruamel.yaml raises on text that is not YAML; the last ones come from escapes it does not check."""
 
@@ -185,7 +165,7 @@ class _Builder:
             made = _Node("sequence", place)
         else:
             plain = event.style is None and event.tag is None
-            value, fault, hint = _resolve(event.value) if plain else _checked_text(event.value)
+            value, fault, hint = resolve_plain(event.value) if plain else checked_text(event.value)
             made = _Node("scalar", place, value, fault, hint)
         if event.tag is not None:
             made.fault = f"the tag `{event.tag}` is not accepted"
@@ -265,67 +245,9 @@ class _Flattener:
         return dict(items) if node.kind == "mapping" else [value for _, value in items]
 
 
-Resolved = tuple[Any, str | None, str | None]
-
-
-def _resolve(text: str) -> Resolved:
-    """The value of a plain scalar, what is wrong with it, and what to do."""
-    if text in _WORDS:
-        return _WORDS[text], None, None
-    if _NOT_FINITE.fullmatch(text):
-        return None, f"found `{text}`, expected a finite number", "Put it in quotes if it is text."
-    if _WHOLE.fullmatch(text):
-        digits = text.lstrip("+-")
-        if len(digits) > 1 and digits[0] == "0":
-            plain = digits.lstrip("0") or "0"
-            return None, f"`{text}` starts with a zero, which some readers take as octal", (
-                f"Write {plain}, or put it in quotes if it is text."
-            )  # fmt: skip
-        return (None, *_too_large(text)) if len(digits) > 16 else _whole(int(text), text)
-    if _BASED.fullmatch(text):
-        return _whole(int(text, 0), text)
-    if _REAL.fullmatch(text):
-        number = float(text)
-        return (number, None, None) if math.isfinite(number) else (None, *_too_large(text))
-    return _checked_text(text)
-
-
-def _whole(number: int, text: str) -> Resolved:
-    return (number, None, None) if abs(number) <= MAX_WHOLE else (None, *_too_large(text))
-
-
-def _too_large(text: str) -> tuple[str, str]:
-    shown = text if len(text) <= 24 else f"{text[:24]}..."
-    return f"the number {shown} is too large to be kept exactly", "Put it in quotes if it is text."
-
-
-def _checked_text(text: str) -> Resolved:
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        return (
-            None,
-            "the text holds half of a surrogate pair, which is no character",
-            "Write the character itself.",
-        )
-    return text, None, None
-
-
-def describe(value: Any) -> str:
-    """A value as a message names it: its kind, and its text where that is short."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return f"the number {value}"
-    if isinstance(value, str):
-        shown = value if len(value) <= 60 else f"{value[:57]}..."
-        return f"the text {shown!r}"
-    return "a list" if isinstance(value, list | tuple) else "a section (keys and values)"
-
-
 def _refuse_characters(text: str, file: str) -> None:
     """Refuse control characters and invisible separators, which no editor shows."""
-    match = _REFUSED_CHARACTER.search(text)
+    match = REFUSED_CHARACTER.search(text)
     if match is None:
         return
     before = text[: match.start()].replace("\r\n", "\n").replace("\r", "\n")
