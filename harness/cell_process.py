@@ -7,6 +7,7 @@ import platform
 import signal
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
@@ -88,8 +89,10 @@ def _train(
     prompts = make_prompts(load_task(training.source, study_folder).items, model_spec, tokenizer)
     clock = make_clock(study.budget.clock, device.type)
     write_json(folder.facts, _facts(study, cell, spec, clock.device_kind, policy, identity))
-    with make_grader(training.grader) as grader, LedgerWriter(folder.path, cell.run_id) as ledger:
-        benchmarks = _benchmarks(study, study_folder, model_spec, tokenizer)
+    ledger = LedgerWriter(folder.path, cell.run_id)
+    with ExitStack() as graders:
+        grader = graders.enter_context(make_grader(training.grader))
+        benchmarks = _benchmarks(study, study_folder, model_spec, tokenizer, graders)
         meter = RunMeter(clock)
         learner = Learner(spec, policy, engine, prompts, grader, meter, cell.seed)
         progress = _Progress(folder, study)
@@ -120,13 +123,15 @@ def _finish(cell: Cell, folder: RunFolder, identity: dict[str, Any]) -> None:
     )
 
 
-def _benchmarks(study: Study, study_folder: Path, model: Model, tokenizer: Any) -> list[BenchmarkTask]:
+def _benchmarks(
+    study: Study, study_folder: Path, model: Model, tokenizer: Any, graders: ExitStack
+) -> list[BenchmarkTask]:
     return [
         BenchmarkTask(
             name,
             benchmark,
             make_prompts(load_task(benchmark.source, study_folder).items, model, tokenizer),
-            make_grader(benchmark.grader),
+            graders.enter_context(make_grader(benchmark.grader)),
         )
         for name, benchmark in study.data.benchmarks.items()
     ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from harness.models import WANTED_FILES, model_folder
 from harness.tasks.resolve import load_task
-from prereg.contamination import find_matches
+from prereg.contamination import contaminated, find_matches
 from prereg.digests import digest_folder
 from prereg.lock import SourceDigest
 from prereg.problems import Problem
@@ -35,26 +36,21 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
     training = load_task(study.data.training.source, loaded.folder)
     sources["data.training"] = _task_digest(study.data.training.source, training.digest, len(training.items))
     trained = [item.problem for item in training.items]
-    problems: list[Problem] = []
-    notes: list[str] = []
+    problems: dict[str, list[str]] = {}
     for name, benchmark in study.data.benchmarks.items():
         task = load_task(benchmark.source, loaded.folder)
         sources[f"data.benchmarks.{name}"] = _task_digest(benchmark.source, task.digest, len(task.items))
-        matched = {m.benchmark for m in find_matches(trained, [item.problem for item in task.items])}
-        share = len(matched) / len(task.items)
-        examples = ", ".join(task.items[i].id for i in sorted(matched)[:5])
-        if share > study.data.contamination_limit:
-            problems.append(
-                loaded.problem(
-                    f"{len(matched)} of {len(task.items)} problems of {name} ({share:.1%}) stand among the training "
-                    f"prompts, more than contamination_limit {study.data.contamination_limit:.1%}: {examples}",
-                    "data", "benchmarks", name, at_key=True,
-                    hint="take them out of the training prompts, or raise data.contamination_limit and say why",
-                )  # fmt: skip
-            )
-        elif matched:
-            notes.append(f"{name}: {share:.1%} of its problems stand among the training prompts ({examples})")
-    return Resolved(sources, tuple(problems), tuple(notes))
+        problems[name] = [item.problem for item in task.items]
+    refused = tuple(contaminated(loaded, trained, problems))
+    notes = () if refused or not study.data.contamination_limit else tuple(_overlaps(trained, problems))
+    return Resolved(sources, refused, notes)
+
+
+def _overlaps(trained: list[str], problems: dict[str, list[str]]) -> Iterator[str]:
+    """What the declared limit lets through, a sentence a benchmark."""
+    for name, texts in problems.items():
+        if matches := find_matches(trained, texts):
+            yield f"{len(matches)} of {len(texts)} problems of {name} stand among the training prompts, as allowed"
 
 
 def _model_digest(loaded: LoadedStudy, model: Model) -> SourceDigest:
