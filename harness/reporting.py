@@ -72,7 +72,7 @@ def report_study(path: Path, *, exploratory: bool, folder: Path | None, at: date
     content = build_report(inputs)
     layout = StudyLayout.of(path)
     paths = write_report(content, folder or (root.runs / "report" if exploratory else layout.report))
-    return ReportResult(paths, {h.id: h.verdict.outcome for h in content.hypotheses}, finished, len(cells))
+    return ReportResult(paths, {h.id: h.word for h in content.hypotheses}, finished, len(cells))
 
 
 def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
