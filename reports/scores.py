@@ -67,7 +67,7 @@ def block_reason(evidence: Evidence, run_id: str, step: int, benchmark: str) -> 
     if point is None or benchmark not in point.benchmarks or cell is None:
         return f"{where}: not evaluated"
     if failed := int(cell.failed.sum()):
-        return f"{where}: {failed:,} samples could not be graded"
+        return f"{where}: {_several(failed, 'sample')} could not be graded"
     problems, _ = point.benchmarks[benchmark]
     expected = evidence.study.data.benchmarks[benchmark].samples
     if len(cell.problem_ids) != problems:
@@ -75,8 +75,13 @@ def block_reason(evidence: Evidence, run_id: str, step: int, benchmark: str) -> 
     if (cell.distinct_samples != cell.samples).any():
         return f"{where}: a sample is recorded twice"
     if (cell.samples != expected).any():
-        return f"{where}: {int((cell.samples != expected).sum()):,} problems do not have {expected} samples"
+        short = int((cell.samples != expected).sum())
+        return f"{where}: {_several(short, 'problem')} without {expected} samples"
     return None
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def problem_scores(cell: Cell, metric: Metric) -> Floats:

@@ -65,7 +65,7 @@ def test_pass_at_k_is_not_estimable_beyond_its_samples() -> None:
 
 def test_the_plug_in_pass_at_k_is_biased() -> None:
     """1 - (1 - c/n)^k is what many write; it misses the unbiased value by points."""
-    assert 1 - (1 - 4 / 32) ** 8 == pytest.approx(0.656, abs=1e-3)
+    assert pytest.approx(0.656, abs=1e-3) == 1 - (1 - 4 / 32) ** 8
     assert metrics.pass_at_k(32, 4, 8) == pytest.approx(0.7045, abs=1e-4)
 
 
@@ -95,7 +95,7 @@ def test_majority_shares_ties_and_lets_no_answer_win_without_votes() -> None:
 
 
 def test_no_answer_never_wins_though_it_is_drawn() -> None:
-    """Three blanks and one right answer: the answer wins whenever it is drawn, with 2 of 4 drawn half the time."""
+    """Three blanks and one right answer: it wins whenever it is among the 2 drawn of 4, half the time."""
     assert metrics.maj_at_k({"A": 1}, "A", 2, unanswered=3) == 0.5
     as_a_class = metrics.maj_at_k({"A": 1, "": 3}, "A", 2)
     assert as_a_class == 0.25
@@ -111,14 +111,19 @@ def test_majority_against_every_subset() -> None:
             best = max(votes.values(), default=0)
             winners = [answer for answer, number in votes.items() if number == best]
             won += ("A" in winners) / max(1, len(winners))
-        assert metrics.maj_at_k({"A": 3, "B": 2, "C": 2}, "A", k, unanswered=1) == pytest.approx(won / comb(8, k))
+        assert metrics.maj_at_k({"A": 3, "B": 2, "C": 2}, "A", k, unanswered=1) == pytest.approx(
+            won / comb(8, k)
+        )
 
 
 def test_paired_t_over_seeds() -> None:
     interval = paired_t(np.array([5.0, 6, 7, 8, 9]))
     assert interval.estimate == 7
     assert interval.estimate / interval.se == pytest.approx(9.899495, abs=5e-7)
-    assert (interval.low, interval.high) == (pytest.approx(5.036757, abs=5e-7), pytest.approx(8.963243, abs=5e-7))
+    assert (interval.low, interval.high) == (
+        pytest.approx(5.036757, abs=5e-7),
+        pytest.approx(8.963243, abs=5e-7),
+    )
     assert p_value(interval, "two_sided") == pytest.approx(0.000584411, abs=5e-10)
     assert interval.df == 4
     assert "seeds" in interval.method
@@ -132,7 +137,9 @@ def test_the_normal_interval_is_too_narrow() -> None:
 
 
 def test_paired_t_of_the_second_reference() -> None:
-    assert p_value(paired_t(np.array([1.0, 2, 3, 4, -0.5])), "two_sided") == pytest.approx(0.0717714, abs=5e-8)
+    assert p_value(paired_t(np.array([1.0, 2, 3, 4, -0.5])), "two_sided") == pytest.approx(
+        0.0717714, abs=5e-8
+    )
 
 
 @pytest.mark.parametrize("values", [[3.0], [1.0, 1.0, 1.0], [0.0, 0.0]])
