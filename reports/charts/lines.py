@@ -28,7 +28,7 @@ def draw_panel(panel: Panel, name: str) -> str:
         figure = Figure(figsize=(WIDTH, HEIGHT))
         FigureCanvasSVG(figure)
         longest = max((len(short(one.label)) for one in panel.series), default=0)
-        margin = min(1.2, 0.14 + 0.068 * longest) / WIDTH
+        margin = min(1.4, 0.2 + 0.076 * longest) / WIDTH
         axes = figure.add_axes((0.135, 0.165, 1 - 0.135 - margin, _TALL))
         _frame(axes, panel)
         titles: dict[str, str] = {}

@@ -54,18 +54,26 @@ def flags(evidence: Evidence) -> tuple[str, ...]:
                 "completions were cut at the token cap."
             )
     for model in evidence.study.models:
-        for axis in evidence.study.budget.declared():
-            lengths = {g: mean_tokens(evidence, g, Moment(axis)) for g in groups(evidence, model)}
-            known = {group: value for group, value in lengths.items() if value > 0}
-            if len(known) > 1:
-                low, high = min(known, key=lambda g: known[g]), max(known, key=lambda g: known[g])
-                if known[high] >= LENGTH_FLAG * known[low]:
-                    found.append(
-                        f"{words.axis_phrase(axis)[0].upper()}{words.axis_phrase(axis)[1:]}, "
-                        f"{arm_model(evidence, high)} writes {words.number(known[high] / known[low])} times "
-                        f"as many tokens an answer as {low.arm}."
-                    )
+        found.extend(_longest(evidence, model))
     return tuple(found)
+
+
+def _longest(evidence: Evidence, model: str) -> list[str]:
+    """The widest gap in length between two arms, over all budgets, if it is worth a flag."""
+    gaps = []
+    for moment in moments(evidence)[1:]:
+        lengths = [(mean_tokens(evidence, group, moment), group) for group in groups(evidence, model)]
+        known = sorted((pair for pair in lengths if pair[0] > 0), key=lambda pair: pair[0])
+        if len(known) > 1:
+            (least, short), (most, long) = known[0], known[-1]
+            gaps.append((most / least, long, short, moment))
+    ratio, long, short, moment = max(gaps, key=lambda gap: gap[0], default=(0.0, None, None, None))
+    if long is None or short is None or moment is None or ratio < LENGTH_FLAG:
+        return []
+    return [
+        f"{arm_model(evidence, long)} writes {words.number(ratio)} times as many tokens an answer as "
+        f"{short.arm} (read at {moment.title})."
+    ]
 
 
 def _evaluation(evidence: Evidence) -> Table:

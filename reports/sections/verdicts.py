@@ -121,7 +121,7 @@ def _test(hypothesis: Hypothesis, verdict: Verdict) -> str:
 
 def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison, verdict: Verdict) -> str:
     effect = comparison.effect
-    said = _SAID[verdict.outcome]
+    said = _said(verdict)
     if effect is None or verdict.outcome in ("NOT_TESTED", "INADMISSIBLE"):
         return f"{_head(verdict)}{said}: {_first(verdict.reasons)}."
     where = _where(evidence, hypothesis)
@@ -134,6 +134,15 @@ def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison
         f"{_p_words(hypothesis, verdict)}); {said}."
     )
     return f"{_head(verdict)}{body}"
+
+
+def _said(verdict: Verdict) -> str:
+    """What follows for the claim; a test that nobody registered confirms and refutes nothing."""
+    if verdict.outcome in ("NOT_TESTED", "INADMISSIBLE"):
+        return _SAID[verdict.outcome]
+    if verdict.word == "UNREGISTERED":
+        return "the claim was not registered, so this neither confirms nor refutes it"
+    return f"{'by the statistics alone, ' if verdict.word == 'DEVIATED' else ''}{_SAID[verdict.outcome]}"
 
 
 def _head(verdict: Verdict) -> str:

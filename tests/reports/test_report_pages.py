@@ -186,6 +186,7 @@ def test_marks_stand_on_the_page(case: Case) -> None:
     assert content.marks == ("EXPLORATORY", "REHEARSAL: seconds are a fixed price a token, not measured")
     assert "EXPLORATORY" in "".join(Page(render_html(content)).text)
     assert content.hypotheses[0].word == "UNREGISTERED"
+    assert content.hypotheses[0].sentence.endswith("neither confirms nor refutes it.")
     assert "statistically confirmed" in " ".join("".join(Page(render_html(content)).text).split())
 
 

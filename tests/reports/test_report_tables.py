@@ -195,7 +195,8 @@ def test_an_arm_that_writes_longer_is_flagged(case: Case) -> None:
     for row in case.ledger.rows["samples"]:
         if row["run_id"].startswith("mcpo"):
             row["generated_tokens"] = 18
-    assert any("mcpo writes 2.0 times as many tokens" in flag for flag in build_report(case.inputs()).flags)
+    flags = build_report(case.inputs()).flags
+    assert flags == ("mcpo writes 2.0 times as many tokens an answer as grpo (read at 100 updates).",)
 
 
 def test_a_clean_study_has_no_flag(content: ReportContent) -> None:
@@ -245,6 +246,7 @@ def test_what_differs_from_the_lock_stands_on_the_first_page(case: Case) -> None
     content = build_report(case.inputs())
     assert content.flags[0] == "Differs from the lock: trainer.temperature: 1.0 is now 0.9"
     assert content.hypotheses[0].sentence.startswith("Deviates from the lock: At equal generated tokens")
+    assert content.hypotheses[0].sentence.endswith("by the statistics alone, the claim is confirmed.")
 
 
 def test_several_models_are_kept_apart(case: Case) -> None:
