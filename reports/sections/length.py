@@ -67,8 +67,10 @@ def _longest(evidence: Evidence, model: str) -> list[str]:
         if len(known) > 1:
             (least, short), (most, long) = known[0], known[-1]
             gaps.append((most / least, long, short, moment))
-    ratio, long, short, moment = max(gaps, key=lambda gap: gap[0], default=(0.0, None, None, None))
-    if long is None or short is None or moment is None or ratio < LENGTH_FLAG:
+    if not gaps:
+        return []
+    ratio, long, short, moment = max(gaps, key=lambda gap: gap[0])
+    if ratio < LENGTH_FLAG:
         return []
     return [
         f"{arm_model(evidence, long)} writes {words.number(ratio)} times as many tokens an answer as "
