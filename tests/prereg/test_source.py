@@ -224,7 +224,7 @@ def test_the_same_folder_by_another_name_is_inside(tmp_path: Path) -> None:
 
 
 def accepted_or_refused(content: bytes) -> None:
-    """Reading never fails in another way, what it refuses has a message, the rest can be checked and shown."""
+    """Reading never fails in another way, what it refuses has a message, the rest can be shown."""
     try:
         study = parse_study(content, Path("study.yaml"))
         checks.problems(study)
