@@ -14,6 +14,9 @@ import sys
 import time
 from pathlib import Path
 
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from harness.builtin import ARITHMETIC_110K
 from harness.cell_process import run_cell
 from harness.cells import cells_of
 from harness.folders import RunFolder
@@ -34,6 +37,8 @@ def child(study_path: Path, folder: RunFolder) -> None:
 
 def main(root: Path, kills: int, seed: int) -> None:
     """Kill `kills` attempts at random moments, then let one finish."""
+    AutoModelForCausalLM.from_pretrained(ARITHMETIC_110K)  # so that children have every module already
+    AutoTokenizer.from_pretrained(ARITHMETIC_110K)
     rng = random.Random(seed)
     study = root / "study.yaml"
     folder = RunFolder(root / "runs" / cells_of(load_study(study).study)[0].run_id)
