@@ -84,7 +84,8 @@ def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: 
         todo = [cell for cell in cells if not root.folder(cell).finished]
         devices = _gpus() if study.environment.device == "cuda" else []
         count = slots or study.environment.slots or len(devices) or max(1, _cores())
-        executor = LocalExecutor(max(1, min(count, len(todo) or 1)), devices)
+        slots_needed = max(1, min(count, len(todo) or 1))
+        executor = LocalExecutor(slots_needed, devices, warm=study.environment.device == "cpu")
         executor.submit([_command(root, cell) for cell in todo])
         interrupted = _drive(root, cells, todo, executor, view)
     states = tuple(cell_state(root.folder(cell), cell, study) for cell in cells)
