@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from harness.ledger.schema import TABLES
 
-COMPRESSION_LEVEL = 3
+COMPRESSION_LEVEL = 1
 ROW_GROUP_VALUES = 16 * 2**20
 """Values of the longest list column in a row group, which bounds what a reader must hold at once."""
 

@@ -155,6 +155,8 @@ def _check_token_rows(tables: Mapping[str, pa.Table]) -> None:
     sequences = tables["sequences"]
     mine = _rows_of(tokens, lengths)
     theirs = _rows_of(sequences, sequences["generated_tokens"].to_numpy())
+    if np.array_equal(mine, theirs):
+        return
     strange = ~np.isin(mine, theirs)
     if strange.any():
         step, group, sample, length = mine[int(np.argmax(strange))].item()
