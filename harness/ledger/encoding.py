@@ -24,6 +24,7 @@ def parquet_bytes(table_name: str, table: pa.Table) -> pa.Buffer:
         compression_level=COMPRESSION_LEVEL,
         use_dictionary=[c.name for c in columns if not c.split_bytes],
         use_byte_stream_split=[_path(c.name, c.type) for c in columns if c.split_bytes],
+        write_statistics=[c.name for c in columns if not c.split_bytes],
         store_schema=True,
     )
     return sink.getvalue()

@@ -60,7 +60,8 @@ def append_update(writer: LedgerWriter, step: int, tokens: int, seconds: float) 
     writer.append("updates", {
         "step": step, "loss": -0.1, "kl": None, "clip_share": 0.0, "groups": GROUPS, "informative_groups": 1,
         "gradient_norm": 1.0, "learning_rate": 1e-4, "logprob_gap": 1e-6, "logprob_gap_max": 1e-5,
-        "reward": 0.5, "entropy": 0.2, "generated_tokens": 1, "mean_length": 8.0, "truncated": 0, "cum_updates": step,
+        "reward": 0.5, "entropy": 0.2, "generated_tokens": 1, "mean_length": 8.0, "truncated": 0,
+        "cum_updates": step,
         "cum_generated_tokens": tokens, "cum_device_seconds": seconds, "cum_train_flops": 10.0 * tokens,
     })  # fmt: skip
 
