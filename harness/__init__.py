@@ -1,0 +1,1 @@
+"""The command line, and all that touches the world: runs, the ledger, tasks, grading, evaluation."""

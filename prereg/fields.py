@@ -14,6 +14,8 @@ AXES: tuple[Axis, ...] = ("updates", "generated_tokens", "device_seconds", "trai
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 """A name that is safe in a path, a table and a command line: lower-case letters, digits, `_` and `-`."""
 
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
 Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 
 Positive = Annotated[float, Field(gt=0)]

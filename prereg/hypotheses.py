@@ -94,6 +94,8 @@ class Hypothesis(Section):
     """Whether the null is an effect of 0, or one of `smallest_effect` in the stated direction."""
     power: PowerAssumption | None = None
     role: Literal["primary", "secondary", "control"] = "primary"
+    acknowledge_underpowered: bool = False
+    """The authors know that the power under their own assumptions is below 0.8, and run it all the same."""
 
 
 class Family(Section):

@@ -13,7 +13,7 @@ from prereg.hypotheses import Family, Hypothesis
 from prereg.sources import Data, Model
 from prereg.trainer import Trainer
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 
 
 class Arm(Section):
@@ -21,7 +21,7 @@ class Arm(Section):
 
     role: Literal["control", "treatment", "placebo", "negative_control", "length_matched"]
     description: Text | None = None
-    trainer: dict[str, Any] = {}
+    trainer: dict[str, Any] = Field(default_factory=dict)
     """Fields of `trainer` that this arm sets differently, nested as there."""
 
 
@@ -106,7 +106,7 @@ class Study(Section):
     budget: Budget
     evaluation: Evaluation = Evaluation()
     hypotheses: tuple[Hypothesis, ...] = ()
-    families: dict[Name, Family] = {}
+    families: dict[Name, Family] = Field(default_factory=dict)
     environment: Environment = Environment()
     exploratory: tuple[Text, ...] = ()
     """Analyses that the authors intend to look at without a claim."""

@@ -1,0 +1,39 @@
+"""The command line. Each file here is a group of commands; none of them holds logic."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Entry point of `harness`."""
+    from cyclopts import App
+
+    from harness.cli.output import BUG, INTERRUPTED, refuse
+    from prereg.problems import Refused
+
+    app = App(
+        name="harness",
+        help="Preregistered, matched-compute benchmarks of RLVR methods: lock a plan, run it, report on it.",
+        version=_version,
+        help_on_error=False,
+    )
+    from harness.cli import prereg, run
+
+    run.register(app)
+    prereg.register(app)
+    try:
+        app()
+    except Refused as error:
+        refuse(error, as_json="--json" in sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(BUG)
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("matched-compute-harness")

@@ -1,0 +1,40 @@
+"""Credit: how a completion's advantage is spread over its tokens.
+
+A method turns one completion's token statistics into multipliers whose mean over the completion is 1. It
+never sees another completion's reward or tokens; a method of one's own is one file here, its parameters in
+`prereg.trainer`, and one test.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+
+from prereg.trainer import Credit, MarginCredit, ShuffledCredit
+from trainers.segments import Segments
+from trainers.statistics import TokenStatistics
+
+
+class CreditMethod(Protocol):
+    """Multipliers of the advantage, one a token."""
+
+    def multipliers(
+        self, statistics: TokenStatistics, segments: Segments, keys: torch.Tensor
+    ) -> torch.Tensor:
+        """Float32 of shape (tokens,), of mean 1 within each completion, without gradient.
+
+        `keys` holds each completion's noise key, int64 of shape (completions,), for methods that draw.
+        """
+
+
+def build_credit(spec: Credit) -> CreditMethod:
+    """The method for a study file's `credit` section."""
+    from trainers.credit.margin import Margin
+    from trainers.credit.uniform import Uniform
+
+    if isinstance(spec, MarginCredit):
+        return Margin(spec.low, spec.high, spec.floor, shuffled=False)
+    if isinstance(spec, ShuffledCredit):
+        return Margin(spec.low, spec.high, spec.floor, shuffled=True)
+    return Uniform()

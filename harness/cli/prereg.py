@@ -1,0 +1,120 @@
+"""`harness prereg ...`: write, lock, verify and show a plan."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+from cyclopts import App
+
+from harness.cli.output import DONE, MISMATCH, emit, note
+
+group = App(name="prereg", help="Write a plan, lock it, and compare what is there with the lock.")
+
+
+def register(app: App) -> None:
+    """Add the group to the command line."""
+    app.command(group)
+
+
+@group.command
+def init(path: Path = Path("study.yaml"), *, example: Literal["own", "builtin"] = "own") -> None:
+    """Write a commented study file to start from.
+
+    Parameters
+    ----------
+    path
+        Where to write it; a file that exists is never overwritten.
+    example
+        `own`: a study on your own problems in JSONL files. `builtin`: the study that comes with the harness.
+    """
+    from prereg.starter import write_starter
+
+    write_starter(path, example)
+    note(f"wrote {path}; edit it, then: harness prereg lock {path}")
+
+
+@group.command
+def lock(study: Path | None = None, *, json: bool = False) -> None:
+    """Check a study and lock it: every input becomes a digest, and runs and verdicts are bound to it.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    json
+        Print one JSON document.
+    """
+    from harness.locking import lock_study
+    from prereg.layout import StudyLayout, find_study
+
+    path = study or find_study()
+    made, notes, head = lock_study(path)
+    target = StudyLayout.of(path).lock
+    if json:
+        emit({"lock": made.sha256, "file": str(target), "event_head": head, "notes": list(notes)})
+        return
+    note(f"locked {made.study.id}: {target}")
+    for line in notes:
+        note(f"  note: {line}")
+    for name, source in made.sources.items():
+        note(f"  {name}: {source.what} ({source.sha256[:12]})")
+    note(f"  event log head: {head}")
+    note("Publish this SHA-256 where others can see when you did; it stands for the whole plan:")
+    print(made.sha256)
+
+
+@group.command
+def verify(study: Path | None = None, *, json: bool = False) -> None:
+    """Re-derive everything the lock holds and name each thing that differs. Exits with 4 if anything does.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    json
+        Print one JSON document.
+    """
+    from harness.verifying import verify_study
+    from prereg.layout import find_study
+
+    result = verify_study(study or find_study())
+    if json:
+        emit(result.to_json())
+    else:
+        for line in result.differences:
+            note(f"differs: {line}")
+        for line in result.problems:
+            note(f"damaged: {line}")
+        for line in result.reported:
+            note(f"changed, without effect on the lock: {line}")
+        for run in result.runs:
+            note(run)
+        if result.sound:
+            print(f"all as locked: {result.lock}")
+    sys.exit(DONE if result.sound else MISMATCH)
+
+
+@group.command
+def show(study: Path | None = None) -> None:
+    """Print the plan in words: who is compared with whom, on what, at which budget, by which test.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    """
+    from prereg.layout import find_study
+    from prereg.show import render_plan
+    from prereg.source import load_study
+
+    print(render_plan(load_study(study or find_study()).study))
+
+
+@group.command
+def schema() -> None:
+    """Print the JSON Schema of study files, for editors."""
+    from prereg.schema import schema_text
+
+    print(schema_text())

@@ -1,0 +1,193 @@
+"""`harness plan`, `run`, `status`, `report`."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+
+from cyclopts import App
+
+from harness.cli.output import BUG, DONE, INTERRUPTED, REFUSED, SOME_FAILED, emit, note
+from prereg.problems import Problem, Refused
+
+
+def register(app: App) -> None:
+    """Add the commands to the command line."""
+    for command in (plan, run, status, report):
+        app.command(command)
+    app.command(run_cell, name="run-cell", show=False)
+
+
+def plan(study: Path | None = None, *, json: bool = False) -> None:
+    """Show what a study will run and what it will cost at most, without running anything.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    json
+        Print one JSON document.
+    """
+    from harness.plan import plan_of
+    from harness.plan_text import render
+    from harness.tasks.resolve import load_task
+    from prereg.checks import check
+    from prereg.layout import find_study
+    from prereg.source import load_study
+
+    loaded = load_study(study or find_study())
+    check(loaded)
+    sizes = {
+        name: len(load_task(benchmark.source, loaded.folder).items)
+        for name, benchmark in loaded.study.data.benchmarks.items()
+    }
+    made = plan_of(loaded.study, sizes)
+    if json:
+        emit(made.to_json())
+    else:
+        print(render(made))
+
+
+def run(
+    study: Path | None = None,
+    *,
+    exploratory: bool = False,
+    only: list[str] | None = None,
+    slots: int | None = None,
+    json: bool = False,
+) -> None:
+    """Run every cell of a locked study that is not finished; can be interrupted and given again at any time.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    exploratory
+        Run apart from any lock; every output is marked.
+    only
+        Only some cells, e.g. `--only arm=mcpo,seed=11`.
+    slots
+        Runs at a time; by default one a CPU core, or one a GPU.
+    json
+        Print one JSON document at the end.
+    """
+    from contextlib import nullcontext
+
+    from rich.console import Console
+
+    from harness.orchestrate import open_root, run_study
+    from harness.progress import PlainView, RichView
+    from prereg.layout import find_study
+
+    if slots is not None and slots < 1:
+        raise Refused(Problem(f"--slots is {slots}; at least 1 is needed"))
+    root = open_root(study or find_study(), exploratory=exploratory)
+    console = Console(stderr=True)
+    with RichView(console) if console.is_terminal else nullcontext(PlainView()) as view:
+        if exploratory:
+            view.say("EXPLORATORY: these runs stand outside any lock and cannot support a registered verdict")
+        outcome = run_study(root, only=only or [], slots=slots, view=view)
+    finished = sum(s.state == "finished" for s in outcome.states)
+    if json:
+        emit({
+            "runs": [s.to_json() for s in outcome.states], "folder": str(root.runs), "exploratory": exploratory,
+            "interrupted": outcome.interrupted,
+        })  # fmt: skip
+    else:
+        note(f"{finished} of {len(outcome.states)} runs finished in {root.runs}")
+        if finished < len(outcome.states):
+            note("give the same command again to go on")
+        elif not exploratory:
+            note("next: harness report")
+    if outcome.interrupted:
+        sys.exit(INTERRUPTED)
+    sys.exit(SOME_FAILED if outcome.failed else DONE)
+
+
+def status(study: Path | None = None, *, exploratory: bool = False, json: bool = False) -> None:
+    """Show how far every run is; works while the study runs.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    exploratory
+        Of the exploratory runs.
+    json
+        Print one JSON document.
+    """
+    from harness.cells import cells_of
+    from harness.folders import RunFolder
+    from harness.status import cell_state
+    from prereg.layout import StudyLayout, find_study
+    from prereg.source import load_study
+
+    path = study or find_study()
+    layout = StudyLayout.of(path)
+    loaded = load_study(path)
+    root = layout.exploratory if exploratory else layout.runs
+    states = [
+        cell_state(RunFolder(root / cell.run_id), cell, loaded.study) for cell in cells_of(loaded.study)
+    ]
+    if json:
+        emit({"runs": [s.to_json() for s in states], "folder": str(root)})
+        return
+    width = max(len(s.run_id) for s in states)
+    for s in states:
+        line = f"{s.run_id:<{width}}  {s.state:<8}  {s.fraction:>4.0%}  {s.updates:>7,} updates"
+        print(f"{line}  {s.generated_tokens:>12,} tokens" + (f"  {s.message}" if s.message else ""))
+
+
+def report(
+    study: Path | None = None, *, exploratory: bool = False, folder: Path | None = None, json: bool = False
+) -> None:
+    """Write the report of a study as HTML, PDF, CSV and JSON.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    exploratory
+        Of the exploratory runs; every page is marked.
+    folder
+        Where to write; by default beside the study.
+    json
+        Print one JSON document.
+    """
+    from harness.reporting import report_study
+    from prereg.layout import find_study
+
+    result = report_study(study or find_study(), exploratory=exploratory, folder=folder)
+    if json:
+        emit({
+            "html": str(result.paths.html), "pdf": str(result.paths.pdf), "verdicts": result.verdicts,
+            "tables": [str(p) for p in result.paths.tables], "finished": result.finished, "planned": result.planned,
+        })  # fmt: skip
+        return
+    if result.finished < result.planned:
+        note(f"a look: only {result.finished} of {result.planned} runs are finished; the event log records it")
+    for hypothesis, verdict in result.verdicts.items():
+        note(f"{hypothesis}: {verdict}")
+    print(result.paths.html)
+    print(result.paths.pdf)
+
+
+def run_cell(study: Path, *, run_id: str, exploratory: bool = False, stop_with_parent: bool = False) -> None:
+    """Run one cell in this process; what executors call."""
+    from harness.cell_entry import find_cell, run_one
+    from harness.folders import RunFolder, write_json
+
+    folder: RunFolder | None = None
+    try:
+        root, cell = find_cell(study, run_id, exploratory=exploratory)
+        folder = root.folder(cell)
+        complete = run_one(root, cell, stop_with_parent=stop_with_parent)
+    except Exception as error:  # noqa: BLE001 - a failed run must say so to the one who started it
+        refused = isinstance(error, Refused)
+        traceback.print_exc() if not refused else note(str(error))
+        if folder is not None and folder.path.is_dir():
+            message = str(error) if refused else f"internal error: {type(error).__name__}: {error}"
+            write_json(folder.failure, {"message": message, "log": str(folder.log)})
+        sys.exit(REFUSED if refused else BUG)
+    sys.exit(DONE if complete else INTERRUPTED)

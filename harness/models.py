@@ -1,0 +1,75 @@
+"""Models and tokenizers: from a study's `models` section to a folder, and from a problem to its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.builtin import ARITHMETIC_110K
+from harness.tasks.problems import TaskItem
+from prereg.problems import Problem, Refused
+from prereg.sources import BuiltinModel, LocalModel, Model, ModelSource
+from trainers.types import Prompt
+
+WANTED_FILES = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
+"""Files of a model repository that are ever read: never code, never pickles."""
+
+
+def model_folder(source: ModelSource, study_folder: Path) -> Path:
+    """The folder with the model's files; a Hub model is downloaded into the Hub's cache at its revision.
+
+    Raises Refused if it is not there, or not in Hugging Face layout with safetensors weights.
+    """
+    if isinstance(source, BuiltinModel):
+        return ARITHMETIC_110K
+    if isinstance(source, LocalModel):
+        folder = study_folder / source.path
+        _check_layout(folder)
+        return folder
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(source.id, revision=source.revision, allow_patterns=list(WANTED_FILES)))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise Refused(
+            Problem(
+                f"the model {source.id} at {source.revision[:12]} cannot be had: {error}",
+                hint="check the id, the revision and the network, or download it and name its folder (kind: local)",
+            )
+        ) from error
+
+
+def _check_layout(folder: Path) -> None:
+    if not folder.is_dir():
+        raise Refused(Problem(f"there is no model folder at {folder}"))
+    if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
+        raise Refused(
+            Problem(
+                f"{folder} is not a model: it needs a config.json and weights as *.safetensors",
+                hint="pickled weights (pytorch_model.bin) are never read; convert them with save_pretrained",
+            )
+        )
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a model folder."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
+
+
+def make_prompts(items: Sequence[TaskItem], model: Model, tokenizer: Any) -> list[Prompt]:
+    """Problems in the model's template, tokenised. Raises Refused for a prompt of no tokens."""
+    prompts = []
+    for item in items:
+        text = model.prompt_template.replace("{problem}", item.problem)
+        if model.chat_template:
+            message = [{"role": "user", "content": text}]
+            text = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
+        ids = tokenizer.encode(text, add_special_tokens=not model.chat_template)
+        if not ids:
+            raise Refused(Problem(f"the problem {item.id!r} becomes a prompt of no tokens"))
+        prompts.append(Prompt(item.id, tuple(ids), item.answer))
+    return prompts

@@ -1,0 +1,204 @@
+"""Running a study: every cell that is not finished, a slot each, until all are or someone says stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from harness.cells import Cell, cells_of, selected
+from harness.exclusive import exclusive
+from harness.executors import CellCommand
+from harness.executors.local import LocalExecutor
+from harness.folders import RunFolder, read_json
+from harness.locking import locked_study
+from harness.progress import ProgressView
+from harness.status import CellState, cell_state
+from prereg.checks import check
+from prereg.events import EventKind, append_event
+from prereg.layout import StudyLayout
+from prereg.problems import Problem, Refused
+from prereg.source import LoadedStudy, load_study
+
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRoot:
+    """Where the runs of a study go, under its lock or apart from it."""
+
+    loaded: LoadedStudy
+    runs: Path
+    events: Path
+    lock: str | None
+    """SHA-256 of the lock; None for exploratory runs."""
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether the runs stand outside a lock."""
+        return self.lock is None
+
+    def folder(self, cell: Cell) -> RunFolder:
+        """A cell's folder."""
+        return RunFolder(self.runs / cell.run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOutcome:
+    """How `run_study` ended."""
+
+    states: tuple[CellState, ...]
+    interrupted: bool
+
+    @property
+    def failed(self) -> tuple[CellState, ...]:
+        """Cells that stopped with an error."""
+        return tuple(s for s in self.states if s.state == "failed")
+
+
+def open_root(path: Path, *, exploratory: bool) -> StudyRoot:
+    """The root of a study's runs. Raises LockMismatch if it differs from its lock, unless exploratory."""
+    layout = StudyLayout.of(path)
+    if exploratory:
+        loaded = load_study(path)
+        check(loaded)
+        return StudyRoot(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None)
+    locked = locked_study(path)
+    return StudyRoot(locked.loaded, layout.runs, layout.events, locked.lock.sha256)
+
+
+def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: ProgressView) -> StudyOutcome:
+    """Run the selected cells to their ends. Raises Refused if the study is being run already."""
+    study = root.loaded.study
+    cells = selected(cells_of(study), only)
+    make_folder(root.runs)
+    with exclusive(root.runs / ".lock", f"the study {study.id}"):
+        todo = [cell for cell in cells if not root.folder(cell).finished]
+        devices = _gpus() if study.environment.device == "cuda" else []
+        count = slots or study.environment.slots or len(devices) or max(1, _cores())
+        executor = LocalExecutor(max(1, min(count, len(todo) or 1)), devices)
+        executor.submit([_command(root, cell) for cell in todo])
+        interrupted = _drive(root, cells, todo, executor, view)
+    states = tuple(cell_state(root.folder(cell), cell, study) for cell in cells)
+    return StudyOutcome(states, interrupted)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for output. Raises Refused if that is not permitted."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(
+            Problem(f"the folder cannot be made: {error.strerror}", file=str(path), hint="check who owns the place")
+        ) from error
+    if not os.access(path, os.W_OK):
+        raise Refused(Problem("the folder cannot be written to", file=str(path), hint="check its permissions"))
+
+
+def _drive(
+    root: StudyRoot, cells: Sequence[Cell], todo: Sequence[Cell], executor: LocalExecutor, view: ProgressView
+) -> bool:
+    """Poll until every cell has ended; log what begins and ends. True if it was interrupted."""
+    by_id = {cell.run_id: cell for cell in todo}
+    begun: set[str] = set()
+    ended: set[str] = set()
+    study = root.loaded.study
+    with _Interrupt() as interrupt:
+        while True:
+            if interrupt.asked and not interrupt.passed_on:
+                interrupt.passed_on = True
+                view.say("stopping: running cells commit their work (press Ctrl-C again to end them at once)")
+                executor.cancel()
+            if interrupt.asked > 1:
+                executor.kill()
+            polled = executor.poll()
+            for run_id, status in polled.items():
+                folder = root.folder(by_id[run_id])
+                if status != "waiting" and run_id not in begun:
+                    begun.add(run_id)
+                    resumed = (folder.path / "commits").is_dir()
+                    _log(root, "run_resumed" if resumed else "run_started", run_id)
+                    view.say(f"{run_id}: {'resumed' if resumed else 'started'}")
+                if status == "ended" and run_id not in ended:
+                    ended.add(run_id)
+                    _log_end(root, folder, run_id, view)
+            view.show([cell_state(root.folder(cell), cell, study, polled.get(cell.run_id)) for cell in cells])
+            if all(status == "ended" for status in polled.values()):
+                return bool(interrupt.asked)
+            time.sleep(POLL_SECONDS)
+
+
+def _log_end(root: StudyRoot, folder: RunFolder, run_id: str, view: ProgressView) -> None:
+    if folder.finished:
+        marker = read_json(folder.marker) or {}
+        data = {"run": run_id, "content_digest": marker.get("content_digest")}
+        _log(root, "run_finished", run_id, data)
+        view.say(f"{run_id}: finished")
+    elif (failure := read_json(folder.failure)) is not None:
+        message = str(failure.get("message", "unknown"))
+        _log(root, "run_failed", run_id, {"run": run_id, "message": message[:2000]})
+        view.say(f"{run_id}: failed: {message}")
+    else:
+        view.say(f"{run_id}: stopped before its end; the next `harness run` goes on from its last commit")
+
+
+def _log(root: StudyRoot, kind: EventKind, run_id: str, data: dict[str, Any] | None = None) -> None:
+    words = {"run_started": "started", "run_resumed": "resumed", "run_finished": "finished", "run_failed": "failed"}
+    append_event(root.events, kind, f"{words[kind]} {run_id}", datetime.now(UTC), data or {"run": run_id})
+
+
+def _command(root: StudyRoot, cell: Cell) -> CellCommand:
+    command = [
+        sys.executable, "-m", "harness", "run-cell", str(root.loaded.path.resolve()), "--run-id", cell.run_id,
+        "--stop-with-parent",
+    ]  # fmt: skip
+    if root.exploratory:
+        command.append("--exploratory")
+    threads = str(root.loaded.study.trainer_of(cell.arm).torch_threads)
+    environment = {
+        "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads,
+        "TOKENIZERS_PARALLELISM": "false", "PYTHONFAULTHANDLER": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+    }  # fmt: skip
+    return CellCommand(cell.run_id, tuple(command), root.folder(cell).log, environment)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def _gpus() -> list[str]:
+    """Devices that this process may use, by the names that CUDA_VISIBLE_DEVICES takes."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return [name for name in visible.split(",") if name.strip()]
+    import torch
+
+    return [str(index) for index in range(torch.cuda.device_count())]
+
+
+class _Interrupt:
+    """Counts SIGINT and SIGTERM while inside, instead of letting them end the process."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.passed_on = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Interrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _count(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked += 1

@@ -1,0 +1,105 @@
+"""What a study will run and what it will cost, before anything is run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.cells import cells_of
+from prereg.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCost:
+    """What one run of an arm costs at most; None where the study gives no bound."""
+
+    arm: str
+    model: str
+    runs: int
+    updates: int | None
+    """At most, where updates are the only budget or bound the others; else None: the last budget decides."""
+    training_tokens: int | None
+    """At most, in generated tokens."""
+    training_device_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A study in numbers."""
+
+    runs: tuple[str, ...]
+    budgets: dict[str, float]
+    evaluations_per_run: int
+    """At most: the start, every budget, and the grid up to the budget on its axis."""
+    samples_per_evaluation: int
+    evaluation_tokens: int
+    """At most, of the whole study: every sample at its cap."""
+    arms: tuple[ArmCost, ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+def plan_of(study: Study, problems: dict[str, int]) -> Plan:
+    """The plan of a study whose benchmarks have `problems` problems each.
+
+    A run goes on until its last budget is reached, so an upper bound on an axis is its own budget only where
+    it is the last; the bounds here hold whatever the order.
+    """
+    cells = cells_of(study)
+    budgets = {str(axis): value for axis, value in study.budget.declared().items()}
+    evaluations = 1 + len(budgets) + _grid_points(study)
+    samples = sum(problems[name] * b.samples for name, b in study.data.benchmarks.items())
+    tokens = sum(problems[name] * b.samples * b.max_new_tokens for name, b in study.data.benchmarks.items())
+    arms = tuple(
+        _arm_cost(study, arm, model, budgets) for model in study.models for arm in study.arms
+    )
+    return Plan(
+        runs=tuple(cell.run_id for cell in cells),
+        budgets=budgets,
+        evaluations_per_run=evaluations,
+        samples_per_evaluation=samples,
+        evaluation_tokens=tokens * evaluations * len(cells),
+        arms=arms,
+        notes=_notes(study, budgets),
+    )
+
+
+def _arm_cost(study: Study, arm: str, model: str, budgets: dict[str, float]) -> ArmCost:
+    spec = study.trainer_of(arm)
+    most_an_update = spec.prompts_per_update * spec.samples_per_prompt * spec.max_new_tokens
+    only_updates = set(budgets) == {"updates"}
+    updates = int(budgets["updates"]) if only_updates else None
+    tokens: int | None = None
+    if only_updates:
+        tokens = int(budgets["updates"]) * most_an_update
+    elif set(budgets) == {"generated_tokens"}:
+        tokens = int(budgets["generated_tokens"]) + most_an_update
+    elif set(budgets) == {"updates", "generated_tokens"}:
+        tokens = max(int(budgets["updates"]) * most_an_update, int(budgets["generated_tokens"]) + most_an_update)
+    seconds = budgets["device_seconds"] if set(budgets) == {"device_seconds"} else None
+    return ArmCost(arm, model, len(study.seeds), updates, tokens, seconds)
+
+
+def _grid_points(study: Study) -> int:
+    grid = study.evaluation.grid
+    if grid is None:
+        return 0
+    budget = getattr(study.budget, grid.axis)
+    return int(budget // grid.every) if budget is not None else 0
+
+
+def _notes(study: Study, budgets: dict[str, float]) -> tuple[str, ...]:
+    notes = []
+    if len(budgets) > 1:
+        notes.append(
+            "each run goes on until its last budget is reached; which one that is depends on how long the "
+            "answers are and how fast the machine is"
+        )
+    if study.evaluation.grid is not None and getattr(study.budget, study.evaluation.grid.axis) is None:
+        notes.append("the evaluation grid has no budget on its axis, so its number of points is not known")
+    if study.budget.clock == "counted":
+        notes.append("seconds are counted from the work and not measured: results on that axis are a rehearsal")
+    return tuple(notes)

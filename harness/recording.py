@@ -1,0 +1,144 @@
+"""From what an update and an evaluation leave to rows of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.clock import Clock
+from harness.evaluation import BenchmarkResult
+from harness.ledger.columns import Ragged
+from harness.ledger.writer import LedgerWriter
+from harness.meter import Cost, Spent
+from trainers.loop import UpdateResult
+
+
+def record_costs(ledger: LedgerWriter, step: int, spent: Spent, clock: Clock) -> None:
+    """One row a phase and purpose of what was spent during `step`."""
+    keys = list(spent)
+    costs = [spent[key] for key in keys]
+    ledger.append(
+        "costs",
+        {
+            "step": step,
+            "phase": [phase for phase, _ in keys],
+            "purpose": [purpose for _, purpose in keys],
+            "device_kind": clock.device_kind,
+            "devices": clock.devices,
+            "device_seconds": [c.device_seconds for c in costs],
+            "wall_seconds": [c.wall_seconds for c in costs],
+            "generated_tokens": [c.generated_tokens for c in costs],
+            "prompt_tokens": [c.prompt_tokens for c in costs],
+            "flops": [c.flops for c in costs],
+            "energy_joules": None,
+        },
+    )
+
+
+def record_update(ledger: LedgerWriter, result: UpdateResult, after: Cost) -> None:
+    """The sequences, tokens and summary of one update."""
+    sizes = np.array([len(c.token_ids) for c in result.completions])
+    truncated = sum(c.finish_reason == "length" for c in result.completions)
+    ledger.append(
+        "sequences",
+        {
+            "step": result.step,
+            "purpose": "rollout",
+            "prompt_id": [p.id for p in result.prompts],
+            "group_id": result.groups,
+            "sample": result.samples,
+            "prompt_tokens": [len(p.token_ids) for p in result.prompts],
+            "generated_tokens": sizes,
+            "finish_reason": [c.finish_reason for c in result.completions],
+            "reward": result.rewards,
+            "advantage": result.advantages,
+            "grader_state": [g.state for g in result.grades],
+            "answer": [g.answer for g in result.grades],
+            "text_digest": ledger.add_texts(c.text for c in result.completions),
+        },
+    )
+    ledger.append(
+        "tokens",
+        {
+            "step": result.step,
+            "group_id": result.groups,
+            "sample": result.samples,
+            "token_id": Ragged(np.concatenate([c.token_ids for c in result.completions]), sizes),
+            "logprob": Ragged(np.concatenate([c.logprobs for c in result.completions]), sizes),
+            "entropy": Ragged(_token_column(result, sizes, "entropy", np.nan), sizes),
+            "margin": Ragged(_token_column(result, sizes, "margin", np.nan), sizes),
+            "credit": Ragged(_token_column(result, sizes, "credit", 0.0), sizes),
+        },
+    )
+    ledger.append(
+        "updates",
+        {
+            "step": result.step,
+            "loss": result.loss,
+            "kl": result.kl,
+            "clip_share": result.clip_share,
+            "groups": len(set(result.groups)),
+            "informative_groups": result.informative_groups,
+            "gradient_norm": result.gradient_norm,
+            "learning_rate": result.learning_rate,
+            "logprob_gap": result.logprob_gap,
+            "logprob_gap_max": result.logprob_gap_max,
+            "reward": float(result.rewards.mean()),
+            "entropy": result.entropy,
+            "generated_tokens": int(sizes.sum()),
+            "mean_length": float(sizes.mean()),
+            "truncated": truncated,
+            "cum_updates": after.updates,
+            "cum_generated_tokens": after.generated_tokens,
+            "cum_device_seconds": after.device_seconds,
+            "cum_train_flops": after.train_flops,
+        },
+    )
+
+
+def record_evaluation(
+    ledger: LedgerWriter, results: Sequence[BenchmarkResult], cost: Cost, policy_digest: str
+) -> None:
+    """The samples of every benchmark under the policy whose cost is `cost`, and a summary of each."""
+    for result in results:
+        ledger.append(
+            "samples",
+            {
+                "step": cost.updates,
+                "benchmark": result.benchmark,
+                "problem_id": result.problem_ids,
+                "sample": result.samples,
+                "correct": [None if g.state == "grader_error" else g.state == "correct" for g in result.grades],
+                "grader_state": [g.state for g in result.grades],
+                "finish_reason": result.finish_reasons,
+                "generated_tokens": result.generated_tokens,
+                "answer": [g.answer for g in result.grades],
+                "text_digest": ledger.add_texts(result.texts),
+            },
+        )
+        ledger.append(
+            "evaluations",
+            {
+                "step": cost.updates,
+                "benchmark": result.benchmark,
+                "problems": result.problems,
+                "samples": result.samples_per_problem,
+                "generated_tokens": int(sum(result.generated_tokens)),
+                "truncated": sum(reason == "length" for reason in result.finish_reasons),
+                "cost_updates": cost.updates,
+                "cost_generated_tokens": cost.generated_tokens,
+                "cost_device_seconds": cost.device_seconds,
+                "cost_train_flops": cost.train_flops,
+                "policy_digest": policy_digest,
+            },
+        )
+
+
+def _token_column(result: UpdateResult, sizes: np.ndarray, name: str, missing: float) -> np.ndarray:
+    """A column of all completions' tokens, `missing` where no training pass read them."""
+    parts = [
+        getattr(record, name) if record is not None else np.full(size, missing, dtype=np.float32)
+        for record, size in zip(result.tokens, sizes, strict=True)
+    ]
+    return np.concatenate(parts)

@@ -1,0 +1,147 @@
+"""From a study's folders to its report: verify the records, gather the facts, hand them to the analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.cells import Cell, cells_of
+from harness.folders import RunFolder, read_json
+from harness.ledger.duck import connect
+from harness.ledger.reader import RunLedger, read_run
+from harness.locking import differences_from, verify_records
+from harness.orchestrate import StudyRoot
+from harness.versions import environment
+from prereg.events import append_event, read_events
+from prereg.layout import StudyLayout
+from prereg.lock import DOES_NOT_PROVE, Lock, read_lock
+from prereg.problems import Problem, Refused
+from prereg.source import load_study
+from reports.inputs import Event, LockFact, ReportInputs, RunFact, RunState
+
+if TYPE_CHECKING:
+    from reports.build import ReportPaths
+
+
+@dataclass(frozen=True, slots=True)
+class ReportResult:
+    """A report that was written."""
+
+    paths: ReportPaths
+    verdicts: dict[str, str]
+    """By hypothesis."""
+    finished: int
+    planned: int
+
+
+def report_study(path: Path, *, exploratory: bool, folder: Path | None, at: datetime | None = None) -> ReportResult:
+    """Write the report of a study. `at` is the moment printed on it.
+
+    Raises Refused if there are no runs or the ledger is damaged, and LockMismatch if the lock or the event log
+    was altered. A study that merely differs from its lock is reported, with every difference on it.
+    """
+    from reports.build import build_report, write_report
+
+    now = at or datetime.now(UTC)
+    root, lock_fact = _root_and_lock(path, exploratory)
+    study = root.loaded.study
+    cells = cells_of(study)
+    ledgers = _ledgers(root, cells)
+    if not any(ledgers.values()):
+        raise Refused(
+            Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
+                    hint="run the study first: `harness run`")
+        )  # fmt: skip
+    facts = tuple(_run_fact(root, cell, ledgers[cell.run_id]) for cell in cells)
+    finished = sum(f.state == "finished" for f in facts)
+    _log(root, now, finished, len(cells))
+    log = read_events(root.events)
+    inputs = ReportInputs(
+        study=study,
+        connection=connect([run for run in ledgers.values() if run is not None]),
+        runs=facts,
+        lock=LockFact(
+            lock_fact.digest, lock_fact.locked_at, lock_fact.proves, lock_fact.differences, environment(), log.head
+        ),
+        events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
+        marks=_marks(root),
+        generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
+    )
+    content = build_report(inputs)
+    layout = StudyLayout.of(path)
+    paths = write_report(content, folder or (root.runs / "report" if exploratory else layout.report))
+    return ReportResult(paths, {h.id: h.verdict.outcome for h in content.hypotheses}, finished, len(cells))
+
+
+def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
+    layout = StudyLayout.of(path)
+    loaded = load_study(path)
+    if exploratory:
+        return StudyRoot(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None), LockFact(None)
+    lock = read_lock(layout.lock)
+    damaged = verify_records(layout, lock)
+    if damaged:
+        raise Refused(*damaged)
+    differences = tuple(str(d) for d in differences_from(lock, loaded))
+    fact = LockFact(lock.sha256, lock.created, _statements(lock), differences)
+    return StudyRoot(loaded, layout.runs, layout.events, lock.sha256), fact
+
+
+def _statements(lock: Lock) -> tuple[str, ...]:
+    return (*lock.proves, *(f"Not proved. {text}" for text in DOES_NOT_PROVE))
+
+
+def _ledgers(root: StudyRoot, cells: list[Cell]) -> dict[str, RunLedger | None]:
+    return {cell.run_id: read_run(root.folder(cell).path) for cell in cells}
+
+
+def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None) -> RunFact:
+    folder: RunFolder = root.folder(cell)
+    facts = read_json(folder.facts) or {}
+    failure = read_json(folder.failure)
+    state: RunState = "planned"
+    note = None
+    if folder.finished:
+        state = "finished"
+    elif failure is not None:
+        state, note = "failed", str(failure.get("message"))
+    elif run is not None or facts:
+        state = "started"
+    recorded = facts.get("lock")
+    if state != "planned" and recorded != root.lock:
+        note = f"it ran under another lock ({recorded})"
+    return RunFact(
+        cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),
+        run.resumes if run is not None else 0, _diverged(run), note,
+    )  # fmt: skip
+
+
+def _diverged(run: RunLedger | None) -> bool:
+    """Whether any update's loss or gradient stopped being finite."""
+    if run is None or not run.files["updates"]:
+        return False
+    import numpy as np
+
+    updates = run.table("updates")
+    columns = [updates[name].to_numpy(zero_copy_only=False) for name in ("loss", "gradient_norm")]
+    return not all(bool(np.isfinite(values).all()) for values in columns)
+
+
+def _marks(root: StudyRoot) -> tuple[str, ...]:
+    marks = []
+    if root.exploratory:
+        marks.append("EXPLORATORY")
+    if root.loaded.study.budget.clock == "counted":
+        marks.append("COUNTED CLOCK")
+    return tuple(marks)
+
+
+def _log(root: StudyRoot, now: datetime, finished: int, planned: int) -> None:
+    """A look at incomplete results is an event of its own kind, since it may have influenced what came after."""
+    data = {"finished": finished, "planned": planned}
+    if finished < planned:
+        append_event(root.events, "look", f"report on {finished} of {planned} runs", now, data)
+    else:
+        append_event(root.events, "report", f"report on all {planned} runs", now, data)

@@ -1,0 +1,203 @@
+"""One run: train, read at every budget, evaluate, commit; resume exactly where the last commit stood."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.budget import BudgetReading, fraction_spent, readings_of_step
+from harness.cells import Cell
+from harness.evaluation import BenchmarkTask, evaluate
+from harness.ledger.writer import LedgerWriter
+from harness.meter import Cost, RunMeter
+from harness.recording import record_costs, record_evaluation, record_update
+from prereg.study import Study
+from trainers.checkpoint import load_checkpoint, save_checkpoint, save_weights
+from trainers.loop import Learner
+from trainers.schedule import rate_factor
+
+Weights = dict[str, torch.Tensor]
+
+
+class Interrupted(Exception):
+    """The run was asked to stop, and has committed what it did."""
+
+
+@dataclass(slots=True)
+class RunState:
+    """What a run carries from step to step, besides weights and optimizer."""
+
+    cost: Cost = field(default_factory=Cost)
+    open_budgets: dict[str, float] = field(default_factory=dict)
+    evaluated: set[int] = field(default_factory=set)
+    """Steps whose policy has been evaluated."""
+    next_grid: float = 0.0
+    """Coordinate of the next evaluation of the grid."""
+
+    def to_json(self, selection: dict[str, object]) -> dict[str, Any]:
+        """As plain JSON, with the selection's own state."""
+        cost = self.cost
+        return {
+            "cost": [cost.updates, cost.generated_tokens, cost.device_seconds, cost.train_flops],
+            "open_budgets": self.open_budgets,
+            "evaluated": sorted(self.evaluated),
+            "next_grid": self.next_grid,
+            "selection": selection,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> RunState:
+        """The inverse of `to_json`."""
+        return cls(Cost(*data["cost"]), data["open_budgets"], set(data["evaluated"]), data["next_grid"])
+
+
+class Run:
+    """Drives one cell to the end of its last budget."""
+
+    def __init__(
+        self, study: Study, cell: Cell, learner: Learner, benchmarks: list[BenchmarkTask], ledger: LedgerWriter,
+        meter: RunMeter, *, should_stop: Callable[[], bool], on_progress: Callable[[RunState], None],
+    ) -> None:  # fmt: skip
+        self.study = study
+        self.cell = cell
+        self.learner = learner
+        self.benchmarks = benchmarks
+        self.ledger = ledger
+        self.meter = meter
+        self.should_stop = should_stop
+        self.on_progress = on_progress
+        self.budgets = {str(axis): value for axis, value in study.budget.declared().items()}
+        self.state = RunState(open_budgets=dict(self.budgets))
+        self._committed_at = time.monotonic()
+        self._spent_since_commit = [0, 0.0, 0.0]
+        self._kept: dict[str, Weights] = {}
+
+    def resume(self, checkpoint: Path) -> None:
+        """Take up the state of the last commit."""
+        data = load_checkpoint(checkpoint, self.learner.policy.trainable, self.learner.optimizer)
+        self.state = RunState.from_json(data)
+        self.learner.selection.load_state(data["selection"])
+        self.learner.engine.sync()
+
+    def to_the_end(self) -> None:
+        """Train until every budget is reached. Raises Interrupted after a clean stop."""
+        self.meter.take()  # loading the model is nobody's training time
+        if 0 not in self.state.evaluated:
+            self._evaluate(self.state.cost, step=0)
+            self._advance_grid()
+            self._commit()
+        while self.state.open_budgets:
+            self._step()
+            due = time.monotonic() - self._committed_at >= self.study.environment.commit_seconds
+            if due or not self.state.open_budgets or self.should_stop():
+                self._commit()
+            if self.state.open_budgets and self.should_stop():
+                raise Interrupted(self.cell.run_id)
+
+    def _step(self) -> None:
+        """One update, its readings, and the evaluations that fall due with it."""
+        state, before = self.state, self.state.cost
+        step = before.updates + 1
+        weights_before = self.learner.policy.weights()
+        optimizer = self.learner.spec.optimizer
+        spent = fraction_spent(self.budgets, optimizer.schedule.axis, before)
+        result = self.learner.update(step, optimizer.learning_rate * rate_factor(optimizer.schedule, spent))
+        after = self._take(step, updates=1)
+        record_update(self.ledger, result, after)
+        closed = readings_of_step(state.open_budgets, before, after)
+        if any(reading.step == before.updates for reading in closed):
+            self._evaluate_earlier(weights_before, before, step + 1)
+        grid_due = self._grid_is_due(after)
+        if grid_due or any(reading.step == after.updates for reading in closed):
+            self._evaluate(after, step + 1)
+        if grid_due:
+            self._advance_grid()
+        for reading in closed:
+            self._record_reading(reading, weights_before if reading.step == before.updates else None)
+        self.on_progress(state)
+
+    def _take(self, step: int, updates: int) -> Cost:
+        """Close the account of `step`: write its costs and move the run's position on every axis."""
+        spent = self.meter.take()
+        record_costs(self.ledger, step, spent, self.meter.clock)
+        before = self.state.cost
+        self.state.cost = before.plus(spent, updates)
+        since = self._spent_since_commit
+        since[0] += self.state.cost.generated_tokens - before.generated_tokens
+        since[1] += self.state.cost.device_seconds - before.device_seconds
+        since[2] += sum(cost.wall_seconds for cost in spent.values())
+        self.ledger.heartbeat.beat(self.state.cost.updates + 1, int(since[0]), since[1], since[2])
+        return self.state.cost
+
+    def _evaluate_earlier(self, weights: Weights, cost: Cost, step: int) -> None:
+        """Evaluate the policy as it stood before the update that crossed a budget."""
+        current = self.learner.policy.weights()
+        self._set_weights(weights)
+        self._evaluate(cost, step)
+        self._set_weights(current)
+
+    def _set_weights(self, weights: Weights) -> None:
+        self.learner.policy.set_weights(weights)
+        self.learner.engine.sync()
+
+    def _evaluate(self, cost: Cost, step: int) -> None:
+        """Evaluate the present policy, whose cost is `cost`, unless that was done; `step` bears the seconds."""
+        if cost.updates in self.state.evaluated:
+            return
+        settings = self.study.evaluation
+        results = [
+            evaluate(
+                task, self.learner.engine, self.meter, self.learner.shape, seed=self.cell.seed,
+                max_batch=settings.max_batch,
+            )
+            for task in self.benchmarks
+        ]  # fmt: skip
+        with self.meter.phase("evaluate", "evaluation"):
+            record_evaluation(self.ledger, results, cost, self.learner.policy.digest())
+        self.state.evaluated.add(cost.updates)
+        self._take(step, updates=0)
+
+    def _record_reading(self, reading: BudgetReading, weights: Weights | None) -> None:
+        del self.state.open_budgets[reading.axis]
+        self.ledger.append(
+            "readings",
+            {
+                "axis": reading.axis,
+                "budget": reading.budget,
+                "step": reading.step,
+                "cost": reading.cost,
+                "crossing_cost": reading.crossing_cost,
+            },
+        )
+        self._kept[f"budget-{reading.axis}.safetensors"] = weights or self.learner.policy.weights()
+
+    def _grid_is_due(self, cost: Cost) -> bool:
+        grid = self.study.evaluation.grid
+        return grid is not None and cost.on(grid.axis) >= self.state.next_grid
+
+    def _advance_grid(self) -> None:
+        grid = self.study.evaluation.grid
+        if grid is not None:
+            while self.state.next_grid <= self.state.cost.on(grid.axis):
+                self.state.next_grid += grid.every
+
+    def _commit(self) -> None:
+        """Make everything so far durable: the rows, and the checkpoint that goes with them."""
+        with self.meter.phase("checkpoint"):
+            weights, kept = self.learner.policy.weights(), self._kept
+            state = self.state.to_json(self.learner.selection.state())
+
+            def write(folder: Path) -> None:
+                save_checkpoint(folder, weights, self.learner.optimizer, state)
+                for name, budget_weights in kept.items():
+                    save_weights(budget_weights, folder / name)
+
+            self.ledger.commit(self.state.cost.updates, write, keep=tuple(kept))
+        self._kept = {}
+        self._committed_at = time.monotonic()
+        self._spent_since_commit = [0, 0.0, 0.0]

@@ -1,0 +1,94 @@
+"""`prereg verify`: re-derive everything a lock holds, and check every record made under it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.cells import cells_of
+from harness.folders import RunFolder, read_json
+from harness.ledger.reader import content_digest, read_run
+from harness.locking import differences_from, verify_records
+from prereg.events import read_events
+from prereg.layout import StudyLayout
+from prereg.lock import read_lock
+from prereg.problems import LockMismatch, Refused
+from prereg.source import load_study
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a verification found."""
+
+    lock: str
+    differences: tuple[str, ...]
+    """Fields that differ from the lock and break it."""
+    reported: tuple[str, ...]
+    """Fields that differ without breaking it."""
+    problems: tuple[str, ...]
+    """Records that are damaged, altered or missing."""
+    runs: tuple[str, ...]
+    """A line a run that has a ledger."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether everything that the lock binds is as it was locked."""
+        return not self.differences and not self.problems
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self) | {"sound": self.sound}
+
+
+def verify_study(path: Path) -> Verification:
+    """Compare study, sources and code with the lock, and check the event log and every file of every run.
+
+    Raises Refused or LockMismatch where the study or its lock cannot be read at all.
+    """
+    layout = StudyLayout.of(path)
+    lock = read_lock(layout.lock)
+    loaded = load_study(path)
+    found = differences_from(lock, loaded)
+    problems = [str(p) for p in verify_records(layout, lock)]
+    lines: list[str] = []
+    finished = _finished_digests(layout)
+    for cell in cells_of(loaded.study):
+        folder = RunFolder(layout.runs / cell.run_id)
+        try:
+            run = read_run(folder.path)
+        except Refused as error:
+            problems.extend(str(p) for p in error.problems)
+            continue
+        logged = finished.get(cell.run_id)
+        if run is None:
+            if logged is not None:
+                problems.append(f"{folder.path}: the event log says that this run finished, but its ledger is gone")
+            continue
+        facts = read_json(folder.facts) or {}
+        if facts.get("lock") != lock.sha256:
+            problems.append(f"{folder.facts}: the run was made under another lock: {facts.get('lock')}")
+        digest = content_digest(run)
+        if logged is not None and digest != logged:
+            problems.append(f"{folder.path}: its content is not what the event log recorded when it finished")
+        lines.append(f"{cell.run_id}: {run.totals.updates} updates, content {digest[:16]}")
+    return Verification(
+        lock.sha256,
+        tuple(str(d) for d in found if d.refuses),
+        tuple(str(d) for d in found if not d.refuses),
+        tuple(problems),
+        tuple(lines),
+    )
+
+
+def _finished_digests(layout: StudyLayout) -> dict[str, str]:
+    """The content digest that the event log holds of each finished run; empty if the log is damaged."""
+    try:
+        events = read_events(layout.events).events
+    except LockMismatch:
+        return {}
+    return {
+        str(e.data["run"]): str(e.data["content_digest"])
+        for e in events
+        if e.kind == "run_finished" and e.data.get("content_digest")
+    }

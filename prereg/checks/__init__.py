@@ -1,0 +1,55 @@
+"""What a lock refuses although the file is well formed: each refusal is one small rule over the study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from prereg.checks import budgets, families, hypotheses, names, power, training
+from prereg.problems import Problem, Refused
+from prereg.source import LoadedStudy
+
+Rule = Callable[[LoadedStudy], Iterator[Problem]]
+
+RULES: tuple[Rule, ...] = (
+    names.known_arms,
+    names.known_models,
+    names.known_benchmarks,
+    names.known_families,
+    names.known_gates,
+    names.unique_hypothesis_ids,
+    hypotheses.something_is_claimed,
+    hypotheses.replication_names_its_lock,
+    hypotheses.arms_differ,
+    hypotheses.control_arm_exists,
+    hypotheses.population_agrees_with_test,
+    hypotheses.problems_enough_for_crossed_test,
+    hypotheses.pass_k_is_estimable,
+    hypotheses.smallest_effect_decides,
+    hypotheses.seeds_enough_for_a_test,
+    hypotheses.seeds_are_fresh,
+    families.gates_have_no_cycle,
+    families.families_are_used,
+    families.members_share_the_alpha,
+    budgets.some_budget,
+    budgets.matched_axis_has_budget,
+    budgets.time_is_measured,
+    budgets.budget_holds_an_update,
+    training.arms_are_consistent,
+    training.schedule_axis_has_budget,
+    training.decay_follows_the_matched_axis,
+    training.prompts_enough_for_an_update,
+    power.powered_or_acknowledged,
+)
+"""Every rule, in the order in which a reader meets what it checks."""
+
+
+def problems(loaded: LoadedStudy) -> tuple[Problem, ...]:
+    """All that is wrong with a study, by place in the file; empty if it can be locked."""
+    found = [problem for rule in RULES for problem in rule(loaded)]
+    return tuple(sorted(dict.fromkeys(found), key=lambda p: (p.line or 0, p.column or 0)))
+
+
+def check(loaded: LoadedStudy) -> None:
+    """Raises Refused with every problem if the study cannot be locked."""
+    if found := problems(loaded):
+        raise Refused(*found)

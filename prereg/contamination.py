@@ -1,0 +1,119 @@
+"""Training prompts that stand in a benchmark: the share of its problems that the arms could have learned.
+
+Three nested kinds of match, the strictest first: the text is the same; it is the same but for case, white
+space and punctuation; or a run of 13 words (GPT-3's choice of n) stands in both.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from prereg.problems import Problem
+from prereg.source import LoadedStudy
+
+NGRAM_WORDS = 13
+
+MatchKind = Literal["exact", "normalised", "ngram"]
+
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts without blanks between words: each sign is a word
+    r"|\d+(?:[.,]\d+)*"
+    r"|[^\W\d_]+"
+    r"|[-+*/^=<>%|(){}\[\]_]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A benchmark problem and a training prompt that share text. Both indices count from 0."""
+
+    benchmark_index: int
+    training_index: int
+    kind: MatchKind
+    shared: str
+    """The text that both hold."""
+
+
+def words(text: str) -> tuple[str, ...]:
+    """A text as words without case, white space and punctuation.
+
+    Numbers keep their decimals, and the signs of mathematics stand as words of their own: `5+1-2` and `5-1+2`
+    are different problems.
+    """
+    return tuple(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
+def find_matches(
+    training: Sequence[str], benchmark: Sequence[str], n: int = NGRAM_WORDS
+) -> tuple[Match, ...]:
+    """At most one match for each benchmark problem, in their order: of the strictest kind, then the first.
+
+    A text shorter than `n` words has one run, itself, and matches only a text that is equal when normalised:
+    short problems stand by chance in longer ones. The time is linear in the words of both.
+    """
+    if n < 1:
+        raise ValueError("n must be at least 1")
+    exact: dict[str, list[int]] = {}
+    normal: dict[tuple[str, ...], list[int]] = {}
+    runs: dict[tuple[str, ...], list[int]] = {}
+    for index, text in enumerate(benchmark):
+        tokens = words(text)
+        exact.setdefault(text, []).append(index)
+        if tokens:
+            normal.setdefault(tokens, []).append(index)
+        for run in set(_runs(tokens, n)):
+            runs.setdefault(run, []).append(index)
+    best: dict[int, tuple[int, Match]] = {}
+
+    def note(rank: int, kind: MatchKind, indices: Sequence[int], position: int, shared: str) -> None:
+        for index in indices:
+            if index not in best or rank < best[index][0]:
+                best[index] = (rank, Match(index, position, kind, shared))
+
+    for position, text in enumerate(training):
+        tokens = words(text)
+        note(0, "exact", exact.get(text, ()), position, text)
+        note(1, "normalised", normal.get(tokens, ()), position, " ".join(tokens))
+        for run in _runs(tokens, n):
+            if run in runs:
+                note(2, "ngram", runs[run], position, " ".join(run))
+    return tuple(best[index][1] for index in sorted(best))
+
+
+def contaminated(
+    loaded: LoadedStudy,
+    training: Sequence[str],
+    benchmarks: Mapping[str, Sequence[str]],
+    n: int = NGRAM_WORDS,
+) -> Iterator[Problem]:
+    """The lock's rule: a benchmark whose share of matched problems is above `data.contamination_limit`."""
+    limit = loaded.study.data.contamination_limit
+    for name, problems in benchmarks.items():
+        matches = find_matches(training, problems, n)
+        if problems and len(matches) / len(problems) > limit:
+            share = len(matches) / len(problems)
+            listed = "; ".join(_named(match) for match in matches[:5])
+            more = f"; and {len(matches) - 5} more" if len(matches) > 5 else ""
+            message = (
+                f"{len(matches)} of {len(problems)} problems of benchmark `{name}` ({share:.1%}) stand among "
+                f"the training prompts, more than the limit of {limit:.1%}: {listed}{more}"
+            )
+            hint = "Remove them from the training prompts, or raise `data.contamination_limit` and say why."
+            yield loaded.problem(message, "data", "benchmarks", name, hint=hint, at_key=True)
+
+
+def _named(match: Match) -> str:
+    shared = match.shared if len(match.shared) <= 60 else f"{match.shared[:57]}..."
+    return f"problem {match.benchmark_index} = prompt {match.training_index} ({match.kind}: {shared!r})"
+
+
+def _runs(tokens: tuple[str, ...], n: int) -> Iterator[tuple[str, ...]]:
+    """The runs of n words; the whole text if it is shorter."""
+    if 0 < len(tokens) <= n:
+        yield tokens
+    for start in range(len(tokens) - n + 1 if len(tokens) > n else 0):
+        yield tokens[start : start + n]

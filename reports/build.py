@@ -1,0 +1,134 @@
+"""The entry to this package: inputs to content, and content to files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports import words
+from reports.comparisons import compare
+from reports.content import ReportContent
+from reports.hostile import cleaned
+from reports.inputs import LockFact, ReportInputs
+from reports.ledger import read_ledger
+from reports.scores import Evidence, in_order
+from reports.sections import accuracy, costs, design, flow, length, lock, progress, ranking, verdicts
+from reports.verdicts import judge
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPaths:
+    """Where a report was written."""
+
+    html: Path
+    pdf: Path
+    tables: tuple[Path, ...]
+    """CSV and JSON of every table, and one JSON of the verdicts."""
+
+
+def build_report(inputs: ReportInputs) -> ReportContent:
+    """The content of the report: a pure function of its inputs, whatever the order of the ledger's rows.
+
+    Raises Refused if the ledger lacks a view or a column, or contradicts itself.
+    """
+    study = inputs.study
+    evidence = Evidence(study, in_order(study, inputs.runs), read_ledger(inputs.connection))
+    comparisons = {h.id: compare(evidence, h) for h in study.hypotheses}
+    judged = judge(study, inputs.lock, inputs.marks, comparisons)
+    results = tuple(
+        verdicts.result(evidence, hypothesis, comparisons[hypothesis.id], verdict)
+        for hypothesis, verdict in zip(study.hypotheses, judged, strict=True)
+    )
+    forest = tuple(
+        row
+        for hypothesis, one in zip(study.hypotheses, results, strict=True)
+        if (row := verdicts.forest_row(hypothesis, one)) is not None
+    )
+    content = ReportContent(
+        id=study.id,
+        title=study.title,
+        authors=study.authors,
+        question=study.description or "",
+        kind=study.kind,
+        marks=_marks(inputs),
+        generated_at=inputs.generated_at,
+        lock_line=_lock_line(evidence, inputs.lock),
+        summary=verdicts.summary(results),
+        hypotheses=results,
+        forest=forest,
+        flags=_flags(evidence, inputs),
+        sections=(
+            ranking.build(evidence),
+            progress.build(evidence),
+            accuracy.build(evidence),
+            length.build(evidence),
+            costs.build(evidence),
+            flow.build(evidence),
+            design.build(evidence),
+            lock.build(inputs.lock, inputs.events),
+            design.methods(evidence),
+            lock.reproduce(inputs.lock),
+        ),
+        data=(accuracy.evaluations_table(evidence),),
+    )
+    return cleaned(content)
+
+
+def write_report(content: ReportContent, folder: Path) -> ReportPaths:
+    """Write `report.html`, `report.pdf` and `tables/` under `folder`, each whole or not at all."""
+    from reports.export import write_tables, write_whole
+    from reports.html import render_html
+    from reports.pdf import render_pdf
+
+    html, pdf = folder / "report.html", folder / "report.pdf"
+    page, document = render_html(content).encode(), render_pdf(content)
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = write_tables(content, folder / "tables")
+    write_whole(pdf, document)
+    write_whole(html, page)
+    return ReportPaths(html, pdf, tables)
+
+
+def _marks(inputs: ReportInputs) -> tuple[str, ...]:
+    marks = list(inputs.marks)
+    if inputs.study.kind == "pilot":
+        marks.append("PILOT")
+    if inputs.study.budget.clock == "counted":
+        marks.append("REHEARSAL: seconds are a fixed price a token, not measured")
+    return tuple(dict.fromkeys(marks))
+
+
+def _lock_line(evidence: Evidence, lock: LockFact) -> str:
+    if lock.digest is None:
+        head = "Not locked."
+    else:
+        when = f" on {lock.locked_at}" if lock.locked_at else ""
+        differs = (
+            f"{words.plural(len(lock.differences), 'difference')} from the lock."
+            if lock.differences
+            else "Nothing differs from the lock."
+        )
+        head = f"Locked{when} as {lock.digest[:12]}. {differs}"
+    count = sum(flow.analysed(evidence, run) for run in evidence.runs)
+    planned = len(evidence.study.arms) * len(evidence.study.models) * len(evidence.study.seeds)
+    return f"{head} {count} of {words.plural(planned, 'planned run')} analysed: {design.summary_line(evidence)}."
+
+
+def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
+    """What a reader must know before believing any of it, the gravest first."""
+    study = evidence.study
+    found = [f"Differs from the lock: {difference}" for difference in inputs.lock.differences]
+    missing = len(study.arms) * len(study.models) * len(study.seeds) - sum(
+        flow.analysed(evidence, run) for run in evidence.runs
+    )
+    if missing:
+        found.append(f"{words.plural(missing, 'planned run')} could not be analysed at every budget; see the run flow.")
+    if diverged := tuple(run.run_id for run in evidence.runs if run.diverged):
+        found.append(f"Diverged, and kept: {', '.join(diverged)}.")
+    if extra := flow.unplanned(evidence):
+        found.append(f"The ledger holds {words.plural(len(extra), 'run')} that the study does not plan; not analysed.")
+    found.extend(length.flags(evidence))
+    found.extend(ranking.words_of_order(evidence, model) for model in study.models if ranking.order_changes(evidence, model))
+    if count := lock.looks(inputs.events):
+        found.append(f"Results were looked at {words.plural(count, 'time')} before all runs were complete.")
+    return tuple(found)

@@ -1,0 +1,142 @@
+"""From a registered hypothesis to its paired differences, or to the reasons why they cannot be had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prereg.hypotheses import CrossedSatterthwaite, Hypothesis
+from reports.intervals import Interval, crossed, paired_t, seed_means
+from reports.scores import Evidence, block_reason, problem_scores, reading
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Treatment minus control at the budget, in percentage points; without `reasons`, it is complete."""
+
+    hypothesis: str
+    reasons: tuple[str, ...]
+    """Why it is inadmissible, in words; the other fields are then empty."""
+    effect: Interval | None = None
+    """By the registered test."""
+    other: Interval | None = None
+    """The interval that was not registered: a sensitivity analysis."""
+    seeds: tuple[int, ...] = ()
+    per_seed: tuple[float, ...] = ()
+    treatment_mean: float = float("nan")
+    control_mean: float = float("nan")
+    treatment_updates: tuple[int, ...] = ()
+    """Updates that the treatment's policies had had at the budget, by seed."""
+    control_updates: tuple[int, ...] = ()
+
+
+def model_of(evidence: Evidence, hypothesis: Hypothesis) -> str:
+    """The model that a hypothesis speaks of: its own, or the study's first."""
+    return hypothesis.model or next(iter(evidence.study.models))
+
+
+def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
+    """The comparison that a hypothesis registers, on every planned seed or not at all."""
+    model = model_of(evidence, hypothesis)
+    weights = evidence.study.weights(hypothesis.benchmarks)
+    steps: dict[tuple[str, int], tuple[str, int]] = {}
+    reasons: list[str] = []
+    if hypothesis.model is None and len(evidence.study.models) > 1:
+        reasons.append("the study has several models and the hypothesis names none")
+    for arm in (hypothesis.treatment, hypothesis.control):
+        for seed in evidence.study.seeds:
+            found = _policy(evidence, hypothesis, model, arm, seed, tuple(weights))
+            if isinstance(found, tuple):
+                steps[arm, seed] = found
+            else:
+                reasons.extend(found)
+    reasons.extend(_device_reasons(evidence, hypothesis, model))
+    if not reasons:
+        reasons.extend(_problem_reasons(evidence, hypothesis, steps, tuple(weights)))
+    if reasons:
+        return Comparison(hypothesis.id, tuple(reasons))
+    return _complete(evidence, hypothesis, steps, weights)
+
+
+def _policy(
+    evidence: Evidence, hypothesis: Hypothesis, model: str, arm: str, seed: int, benchmarks: tuple[str, ...]
+) -> tuple[str, int] | list[str]:
+    """Run and step of the policy to be read, or the reasons why there is none."""
+    fact = evidence.run(model, arm, seed)
+    if fact is None or fact.state == "planned":
+        return [f"{arm}, seed {seed}: the run was never started"]
+    if fact.state != "finished":
+        return [f"{fact.run_id}: the run did not finish ({fact.state})"]
+    at = reading(evidence, fact.run_id, hypothesis.matched_on)
+    if isinstance(at, str):
+        return [at]
+    blocked = [block_reason(evidence, fact.run_id, at.step, name) for name in benchmarks]
+    if found := [reason for reason in blocked if reason is not None]:
+        return found
+    return fact.run_id, at.step
+
+
+def _device_reasons(evidence: Evidence, hypothesis: Hypothesis, model: str) -> list[str]:
+    if hypothesis.matched_on != "device_seconds":
+        return []
+    kinds: set[str] = set()
+    for arm in (hypothesis.treatment, hypothesis.control):
+        for fact in evidence.runs_of(model, arm):
+            kinds.update(evidence.ledger.device_kinds.get(fact.run_id, ()))
+            kinds.update([fact.device_kind] if fact.device_kind else [])
+    if len(kinds) < 2:
+        return []
+    return [f"device-seconds of different devices cannot be compared: {', '.join(sorted(kinds))}"]
+
+
+def _problem_reasons(
+    evidence: Evidence,
+    hypothesis: Hypothesis,
+    steps: dict[tuple[str, int], tuple[str, int]],
+    benchmarks: tuple[str, ...],
+) -> list[str]:
+    reasons = []
+    for name in benchmarks:
+        cells = [evidence.ledger.cells[run, step, name] for run, step in steps.values()]
+        if len({cell.problem_ids for cell in cells}) > 1:
+            reasons.append(f"{name}: the runs were not evaluated on the same problems")
+        if any(np.isnan(problem_scores(cell, hypothesis.metric)).any() for cell in cells):
+            reasons.append(f"{name}: the metric is not estimable from so few samples a problem")
+    return reasons
+
+
+def _complete(
+    evidence: Evidence,
+    hypothesis: Hypothesis,
+    steps: dict[tuple[str, int], tuple[str, int]],
+    weights: dict[str, float],
+) -> Comparison:
+    seeds = evidence.study.seeds
+
+    def scores(arm: str, benchmark: str) -> Floats:
+        rows = [evidence.ledger.cells[(*steps[arm, seed], benchmark)] for seed in seeds]
+        return np.array([100 * problem_scores(cell, hypothesis.metric) for cell in rows])
+
+    treated = [scores(hypothesis.treatment, name) for name in weights]
+    controls = [scores(hypothesis.control, name) for name in weights]
+    blocks = [one - other for one, other in zip(treated, controls, strict=True)]
+    shares = list(weights.values())
+    per_seed = seed_means(blocks, shares)
+    over_seeds, over_both = paired_t(per_seed), crossed(blocks, shares)
+    registered_crossed = isinstance(hypothesis.test, CrossedSatterthwaite)
+    return Comparison(
+        hypothesis.id,
+        (),
+        effect=over_both if registered_crossed else over_seeds,
+        other=over_seeds if registered_crossed else over_both,
+        seeds=seeds,
+        per_seed=tuple(float(value) for value in per_seed),
+        treatment_mean=float(seed_means(treated, shares).mean()),
+        control_mean=float(seed_means(controls, shares).mean()),
+        treatment_updates=tuple(steps[hypothesis.treatment, seed][1] for seed in seeds),
+        control_updates=tuple(steps[hypothesis.control, seed][1] for seed in seeds),
+    )

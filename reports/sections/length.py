@@ -1,0 +1,182 @@
+"""How long the answers are, how many were cut off, and how training behaved: the side effects of a method."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from reports import words
+from reports.content import Column, Prose, Section, Table, Value
+from reports.scores import Evidence
+from reports.sections.accuracy import mean_tokens
+from reports.sections.common import Group, Moment, arm_model, groups, moments, policies, with_model
+
+TRUNCATION_FLAG = 0.10
+"""A share of truncated completions at or above this is named on the first page."""
+
+LENGTH_FLAG = 1.25
+"""So is an arm that writes at least this many times the tokens of another at one budget."""
+
+
+def build(evidence: Evidence) -> Section:
+    """The section."""
+    return Section(
+        "length",
+        "Length, truncation and training signal",
+        (
+            Prose(
+                "A method that changes how long answers are also changes what a token budget buys and how many answers "
+                "are cut off. Length is a result of training: no accuracy above is adjusted for it."
+            ),
+            _evaluation(evidence),
+            _training(evidence),
+        ),
+    )
+
+
+def flags(evidence: Evidence) -> tuple[str, ...]:
+    """What of this belongs on the first page."""
+    found = []
+    for group in groups(evidence):
+        worst = max(((_truncation(evidence, group, m), m) for m in moments(evidence)), key=lambda pair: _known(pair[0]))
+        if _known(worst[0]) >= TRUNCATION_FLAG:
+            found.append(
+                f"{arm_model(evidence, group)}: {words.number(100 * worst[0], 0)} % of the evaluation samples were cut "
+                f"at the token cap ({worst[1].title}); they count as wrong."
+            )
+        share = _training_truncation(evidence, group)
+        if _known(share) >= TRUNCATION_FLAG:
+            found.append(
+                f"{arm_model(evidence, group)}: {words.number(100 * share, 0)} % of the training completions were cut "
+                "at the token cap."
+            )
+    for model in evidence.study.models:
+        for axis in evidence.study.budget.declared():
+            lengths = {g: mean_tokens(evidence, g, Moment(axis)) for g in groups(evidence, model)}
+            known = {group: value for group, value in lengths.items() if value > 0}
+            if len(known) > 1:
+                low, high = min(known, key=lambda g: known[g]), max(known, key=lambda g: known[g])
+                if known[high] >= LENGTH_FLAG * known[low]:
+                    found.append(
+                        f"{words.axis_phrase(axis)[0].upper()}{words.axis_phrase(axis)[1:]}, {arm_model(evidence, high)} "
+                        f"writes {words.number(known[high] / known[low])} times as many tokens an answer as {low.arm}."
+                    )
+    return tuple(found)
+
+
+def _evaluation(evidence: Evidence) -> Table:
+    columns, lead = with_model(
+        evidence,
+        (
+            Column("read_at", "Read"),
+            Column("mean_tokens", "Tokens a sample", "decimal"),
+            Column("truncated", "Cut at the cap", "percent"),
+            Column("unparseable", "No readable answer", "percent"),
+            Column("repeated", "Repeated texts", "percent"),
+        ),
+    )
+    rows: list[tuple[Value, ...]] = []
+    for group in groups(evidence):
+        for moment in moments(evidence):
+            sums = _sums(evidence, group, moment)
+            shares: tuple[Value, ...] = (None, None, None)
+            if samples := sums["samples"]:
+                shares = (
+                    sums["truncated"] / samples, sums["unparseable"] / samples, 1 - sums["distinct_texts"] / samples,
+                )  # fmt: skip
+            tokens = mean_tokens(evidence, group, moment)
+            rows.append((*lead(group), moment.title, None if isnan(tokens) else tokens, *shares))
+    return Table(
+        "length_evaluation",
+        "Evaluation samples",
+        columns,
+        tuple(rows),
+        "Over all seeds and benchmarks; tokens by the benchmarks' weights, shares of all samples. A sample cut at the cap "
+        "or without a readable answer counts as wrong. Repeated: samples whose text equals an earlier one of the same "
+        "problem and checkpoint.",
+    )
+
+
+def _training(evidence: Evidence) -> Table:
+    columns, lead = with_model(
+        evidence,
+        (
+            Column("updates", "Updates", "integer"),
+            Column("mean_tokens", "Tokens a completion", "decimal"),
+            Column("truncated", "Cut at the cap", "percent"),
+            Column("informative", "Informative groups", "percent"),
+            Column("clip_share", "Clipped tokens", "percent", 2),
+            Column("kl", "KL, last", "decimal", 4),
+            Column("entropy_first", "Entropy, first", "decimal", 3),
+            Column("entropy_last", "Entropy, last", "decimal", 3),
+            Column("logprob_gap_max", "Log-prob gap, max", "decimal", 6),
+        ),
+    )
+    rows: list[tuple[Value, ...]] = []
+    for group in groups(evidence):
+        trained = [evidence.ledger.training[run.run_id] for run in group.runs if run.run_id in evidence.ledger.training]
+        if not trained:
+            rows.append((*lead(group), *(None,) * 9))
+            continue
+        completions, tokens = _rollouts(evidence, group)
+        groups_all = sum(one.groups for one in trained)
+        rows.append(
+            (
+                *lead(group),
+                sum(one.updates for one in trained) / len(trained),
+                tokens / completions if completions else None,
+                _or_none(_training_truncation(evidence, group)),
+                sum(one.informative_groups for one in trained) / groups_all if groups_all else None,
+                *(
+                    _or_none(sum(getattr(one, name) for one in trained) / len(trained))
+                    for name in ("clip_share", "kl", "entropy_first", "entropy_last")
+                ),
+                _or_none(max(one.logprob_gap_max for one in trained)),
+            )
+        )
+    return Table(
+        "training",
+        "Training",
+        columns,
+        tuple(rows),
+        "Whole runs, mean over seeds; shares over all rollouts and groups. A group is informative if its rewards differ; "
+        "the others teach nothing. Clipped is the mean over updates. KL (to the start policy) and entropy in nats a "
+        "token, entropy over the first and last tenth of the updates. The gap is between the engine's and the trainer's "
+        "log-probabilities, the largest of all runs.",
+    )
+
+
+def _sums(evidence: Evidence, group: Group, moment: Moment) -> dict[str, int]:
+    names = ("samples", "truncated", "unparseable", "distinct_texts")
+    sums = dict.fromkeys(names, 0)
+    for run, step in policies(evidence, group, moment):
+        for benchmark in evidence.study.data.benchmarks:
+            if cell := evidence.ledger.cells.get((run, step, benchmark)):
+                for name in names:
+                    sums[name] += int(getattr(cell, name).sum())
+    return sums
+
+
+def _truncation(evidence: Evidence, group: Group, moment: Moment) -> float:
+    sums = _sums(evidence, group, moment)
+    return sums["truncated"] / sums["samples"] if sums["samples"] else float("nan")
+
+
+def _rollouts(evidence: Evidence, group: Group) -> tuple[int, int]:
+    found = [evidence.ledger.completions.get((run.run_id, "rollout")) for run in group.runs]
+    known = [one for one in found if one is not None]
+    return sum(one.completions for one in known), sum(one.tokens for one in known)
+
+
+def _training_truncation(evidence: Evidence, group: Group) -> float:
+    found = [evidence.ledger.completions.get((run.run_id, "rollout")) for run in group.runs]
+    known = [one for one in found if one is not None]
+    completions = sum(one.completions for one in known)
+    return sum(one.truncated for one in known) / completions if completions else float("nan")
+
+
+def _known(value: float) -> float:
+    return -1.0 if isnan(value) else value
+
+
+def _or_none(value: float) -> float | None:
+    return None if isnan(value) else value

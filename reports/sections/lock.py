@@ -1,0 +1,72 @@
+"""What the lock proves, what differs from it, what happened around the runs, and how to do it again."""
+
+from __future__ import annotations
+
+from reports.content import Block, Column, Listing, Prose, Section, Table
+from reports.inputs import Event, LockFact
+
+LOOK = "look"
+"""Kind of the event that records a look at results before all runs were complete."""
+
+
+def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
+    """The section on the lock and the event log."""
+    blocks: list[Block] = []
+    if lock.digest is None:
+        blocks.append(Prose("Nothing was locked before the runs. No verdict in this report is a registered one."))
+    else:
+        at = f", written {lock.locked_at}" if lock.locked_at else ""
+        blocks.append(Prose(f"The lock{at}, has the SHA-256"))
+        blocks.append(Listing((lock.digest,), mono=True))
+    if lock.proves:
+        blocks += [Prose("What it proves:"), Listing(lock.proves)]
+    if lock.differences:
+        blocks += [Prose("What differs from it now:"), Listing(lock.differences)]
+    elif lock.digest is not None:
+        blocks.append(Prose("Everything that it covers was derived again for this report, and nothing differs."))
+    blocks.append(_events(events))
+    if lock.event_head:
+        blocks += [Prose("Head of the event log's hash chain:"), Listing((lock.event_head,), mono=True)]
+    return Section("lock", "The lock, and what it proves", tuple(blocks))
+
+
+def reproduce(lock: LockFact) -> Section:
+    """The section on the environment and the commands."""
+    environment = Table(
+        "environment",
+        "Environment of the analysis",
+        (Column("name", "Name"), Column("version", "Version")),
+        tuple(sorted(lock.environment.items())),
+        collapsed=True,
+    )
+    return Section(
+        "reproduce",
+        "How to reproduce this",
+        (
+            Prose(
+                "In the study's folder. The first command derives every digest of the lock again, the second makes the "
+                "runs or finishes them, the third makes this report from the ledger: the same ledger gives the same "
+                "bytes, whatever the number of threads."
+            ),
+            Listing(("harness prereg verify", "harness run study.yaml", "harness report"), mono=True),
+            environment,
+        ),
+    )
+
+
+def looks(events: tuple[Event, ...]) -> int:
+    """How often results were looked at before all runs were complete."""
+    return sum(event.kind == LOOK for event in events)
+
+
+def _events(events: tuple[Event, ...]) -> Table:
+    count = looks(events)
+    note = f"Looks at results before all runs were complete: {count}." if events else "No event was recorded."
+    return Table(
+        "events",
+        "What happened",
+        (Column("at", "When"), Column("kind", "Event"), Column("summary", "What")),
+        tuple((event.at, event.kind, event.summary) for event in events),
+        note,
+        collapsed=len(events) > 12,
+    )

@@ -1,0 +1,95 @@
+"""The arms in order of accuracy, on each axis side by side: does the answer depend on what is held equal?"""
+
+from __future__ import annotations
+
+from math import isnan
+
+from prereg.fields import Axis
+from reports import words
+from reports.content import Block, Column, Estimate, Prose, Section, SideBySide, Table, Value
+from reports.scores import Evidence, score
+from reports.sections.common import Moment, average_name, groups, over_seeds, policies
+
+
+def build(evidence: Evidence) -> Section:
+    """The section; one set of tables a model."""
+    blocks: list[Block] = []
+    for model in evidence.study.models:
+        blocks.append(Prose(words_of_order(evidence, model)))
+        blocks.append(SideBySide(tuple(_table(evidence, model, axis) for axis in evidence.study.budget.declared())))
+    blocks.append(
+        Prose(
+            f"Accuracy is {average_name(evidence)} in percent, the mean over seeds with its 95 % t interval over seeds. "
+            "Updates are those that the policy had had when its budget was used up, a mean over seeds. A rank "
+            "describes these runs; only a hypothesis above is a test."
+        )
+    )
+    return Section("ranking", "The arms at matched compute", tuple(blocks))
+
+
+def words_of_order(evidence: Evidence, model: str) -> str:
+    """Whether the order of the arms is the same on every axis, in words."""
+    orders = {axis: _order(evidence, model, axis) for axis in evidence.study.budget.declared()}
+    known = {axis: order for axis, order in orders.items() if len(order) > 1}
+    on = f" on {model}" if len(evidence.study.models) > 1 else ""
+    if not known:
+        return f"No axis has two arms{on} that can be ranked."
+    if len(known) == 1:
+        axis, order = next(iter(known.items()))
+        return f"{_capital(words.axis_phrase(axis))}{on}, the order is {', '.join(order)}."
+    if len({order for order in known.values()}) == 1:
+        return f"The arms{on} stand in the same order on every axis: {', '.join(next(iter(known.values())))}."
+    parts = [f"{words.axis_phrase(axis)} {', '.join(order)}" for axis, order in known.items()]
+    return f"The order of the arms{on} changes with what is held equal: {'; '.join(parts)}."
+
+
+def order_changes(evidence: Evidence, model: str) -> bool:
+    """Whether two axes rank the arms differently."""
+    orders = {_order(evidence, model, axis) for axis in evidence.study.budget.declared()}
+    return len({order for order in orders if len(order) > 1}) > 1
+
+
+def _scores(evidence: Evidence, model: str, axis: Axis) -> list[tuple[str, Estimate, int, float]]:
+    """Arm, accuracy, seeds and mean updates, best first; arms without an accuracy last, ties by the study's order."""
+    rows = []
+    for group in groups(evidence, model):
+        read = policies(evidence, group, Moment(axis))
+        values = [(score(evidence, run_id, step), step) for run_id, step in read]
+        complete = [(value, step) for value, step in values if not isnan(value)]
+        estimate, seeds = over_seeds(value for value, _ in complete)
+        updates = sum(step for _, step in complete) / seeds if seeds else float("nan")
+        rows.append((group.arm, estimate, seeds, updates))
+    return sorted(rows, key=lambda row: (isnan(row[1].value), -row[1].value if row[2] else 0.0))
+
+
+def _order(evidence: Evidence, model: str, axis: Axis) -> tuple[str, ...]:
+    return tuple(arm for arm, _, seeds, _ in _scores(evidence, model, axis) if seeds)
+
+
+def _table(evidence: Evidence, model: str, axis: Axis) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    ranked = _scores(evidence, model, axis)
+    for arm, estimate, seeds, updates in ranked:
+        better = sum(1 for _, other, count, _ in ranked if count and other.value > estimate.value)
+        missing = seeds == 0
+        rows.append(
+            (None if missing else better + 1, arm, None if missing else estimate, None if missing else updates, seeds)
+        )
+    budget = evidence.study.budget.declared()[axis]
+    suffix = f"_{model}" if len(evidence.study.models) > 1 else ""
+    return Table(
+        f"ranking_{axis}{suffix}",
+        f"{_capital(words.axis_title(axis))}: {words.compact(budget)} {words.axis_unit(axis)}",
+        (
+            Column("rank", "Rank", "integer"),
+            Column("arm", "Arm"),
+            Column("accuracy", "Accuracy", "estimate"),
+            Column("updates", "Updates", "integer"),
+            Column("seeds", "Seeds", "integer"),
+        ),
+        tuple(rows),
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

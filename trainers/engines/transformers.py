@@ -1,0 +1,234 @@
+"""Sampling with the trainer's own model: one weight set, no sync, exact log-probabilities.
+
+Prompts that occur several times are prefilled once; the key-value cache is preallocated; finished rows are
+dropped as soon as a quarter of the batch is idle. Noise is counter-based, so a sequence is the same whatever
+stands beside it in the batch (up to the rounding of matrix products of another shape).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.cache_utils import DynamicCache, DynamicLayer
+
+from trainers.engines import Sampling
+from trainers.noise import gumbel
+from trainers.policy import Policy
+from trainers.types import Completion, Request
+
+NOISE_ELEMENTS = 1 << 20
+"""Gumbel draws made in one go: many positions at once for a small vocabulary, one for a large."""
+
+
+class TransformersEngine:
+    """An engine over a `Policy` in this process."""
+
+    def __init__(self, policy: Policy, tokenizer: Any, stop: Sequence[str] = ()) -> None:
+        self._policy = policy
+        self._tokenizer = tokenizer
+        self._stop = tuple(stop)
+        self._end_ids = end_token_ids(policy.model, tokenizer)
+
+    def sync(self) -> None:
+        """Nothing to do: the engine reads the policy's own weights."""
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """One completion a request, in order. Batches are formed by prompt length, so padding is rare."""
+        order = sorted(range(len(requests)), key=lambda i: (len(requests[i].token_ids), i))
+        results: dict[int, Completion] = {}
+        for start in range(0, len(order), sampling.max_batch):
+            chosen = order[start : start + sampling.max_batch]
+            for i, completion in zip(chosen, self._decode([requests[i] for i in chosen], sampling), strict=True):
+                results[i] = completion
+        return [results[i] for i in range(len(requests))]
+
+    @torch.inference_mode()
+    def _decode(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        device = self._policy.device
+        state = _prefill(self._policy.model, requests, sampling.max_new_tokens, device)
+        keys = torch.tensor([r.key for r in requests], dtype=torch.int64, device=device)
+        alive = torch.arange(len(requests), device=device)
+        tokens = torch.zeros(len(requests), sampling.max_new_tokens, dtype=torch.int64, device=device)
+        logprobs = torch.zeros(len(requests), sampling.max_new_tokens, dtype=torch.float32, device=device)
+        lengths = torch.full((len(requests),), sampling.max_new_tokens, device=device)
+        done = torch.zeros(len(requests), dtype=torch.bool, device=device)
+        ends = torch.tensor(self._end_ids, device=device)
+        noise, first = torch.empty(0), 0
+        for position in range(sampling.max_new_tokens):
+            law = next_token_law(state.logits, sampling)
+            if position >= first + noise.shape[1] if noise.ndim == 3 else True:
+                block = max(1, min(sampling.max_new_tokens - position, NOISE_ELEMENTS // max(1, law.numel())))
+                noise, first = gumbel(keys, range(position, position + block), law.shape[1]), position
+            chosen = (law + noise[:, position - first]).argmax(dim=1)
+            tokens[alive, position] = chosen
+            logprobs[alive, position] = law.gather(1, chosen[:, None]).squeeze(1)
+            ended = (chosen[:, None] == ends).any(dim=1) & ~done
+            if self._stop:
+                ended |= self._stopped(tokens[alive, : position + 1]) & ~done
+            lengths[alive[ended]] = position + 1
+            done |= ended
+            idle = int(done.sum())
+            if idle == len(done) or position + 1 == sampling.max_new_tokens:
+                break
+            if idle * 4 >= len(done):
+                keep = torch.nonzero(~done).squeeze(1)
+                alive, keys, noise, chosen = alive[keep], keys[keep], noise[keep], chosen[keep]
+                done = done[keep]
+                state.keep(keep)
+            state.step(self._policy.model, chosen)
+        return self._completions(tokens, logprobs, lengths, sampling.max_new_tokens)
+
+    def _stopped(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Whether each row's text so far holds a stop string, bool (rows,)."""
+        tail = tokens[:, -(max(len(s) for s in self._stop) + 8) :].tolist()
+        texts = self._tokenizer.batch_decode(tail, skip_special_tokens=True)
+        hits = [any(s in text for s in self._stop) for text in texts]
+        return torch.tensor(hits, device=tokens.device)
+
+    def _completions(
+        self, tokens: torch.Tensor, logprobs: torch.Tensor, lengths: torch.Tensor, cap: int
+    ) -> list[Completion]:
+        sizes = lengths.tolist()
+        ids = [row[:n] for row, n in zip(tokens.cpu().numpy().astype(np.int32), sizes, strict=True)]
+        chances = [row[:n] for row, n in zip(logprobs.cpu().numpy(), sizes, strict=True)]
+        texts = self._tokenizer.batch_decode([row.tolist() for row in ids], skip_special_tokens=True)
+        finished = [
+            bool(n < cap or int(row[-1]) in self._end_ids or any(s in text for s in self._stop))
+            for n, row, text in zip(sizes, ids, texts, strict=True)
+        ]
+        return [
+            Completion(row, chance, text, "stop" if ok else "length")
+            for row, chance, text, ok in zip(ids, chances, texts, finished, strict=True)
+        ]
+
+
+def next_token_law(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """Log-probabilities (rows, vocabulary), float32, at the sampling temperature and nucleus."""
+    law = torch.log_softmax(logits.float() / sampling.temperature, dim=1)
+    if sampling.top_p >= 1.0:
+        return law
+    ranked, order = law.sort(dim=1, descending=True)
+    before = ranked.exp().cumsum(dim=1) - ranked.exp()
+    outside = torch.zeros_like(law, dtype=torch.bool).scatter(1, order, before >= sampling.top_p)
+    return torch.log_softmax(law.masked_fill(outside, -torch.inf), dim=1)
+
+
+def end_token_ids(model: Any, tokenizer: Any) -> list[int]:
+    """Token ids that end a completion: the generation config's and the tokenizer's."""
+    declared = model.generation_config.eos_token_id
+    ids = set(declared if isinstance(declared, list) else [declared]) | {tokenizer.eos_token_id}
+    return sorted(i for i in ids if i is not None)
+
+
+class _DecodingState:
+    """The cache, the mask and the last logits of the rows that still decode."""
+
+    def __init__(self, cache: Any, mask: torch.Tensor | None, positions: torch.Tensor, logits: torch.Tensor) -> None:
+        self.cache = cache
+        self.mask = mask
+        """Which cached positions are real, bool (rows, capacity); None if no prompt is padded."""
+        self.positions = positions
+        """Position of the next token in each row, int64 (rows, 1)."""
+        self.logits = logits
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Drop all rows but these."""
+        self.cache.reorder_cache(rows)
+        self.positions = self.positions[rows]
+        if self.mask is not None:
+            self.mask = self.mask[rows]
+
+    def step(self, model: Any, tokens: torch.Tensor) -> None:
+        """Feed one token a row and leave the logits of the next."""
+        mask = None
+        if self.mask is not None:
+            seen = self.cache.get_seq_length() + 1
+            mask = self.mask[:, None, None, :seen]
+        output = model(
+            input_ids=tokens[:, None], attention_mask=mask, position_ids=self.positions,
+            past_key_values=self.cache, use_cache=True,
+        )  # fmt: skip
+        self.logits = output.logits[:, -1]
+        self.positions = self.positions + 1
+
+
+def _prefill(model: Any, requests: Sequence[Request], room: int, device: torch.device) -> _DecodingState:
+    """Run each distinct prompt once, left-padded, and spread its cache over the rows that share it."""
+    distinct = list(dict.fromkeys(r.token_ids for r in requests))
+    row_of = {prompt: row for row, prompt in enumerate(distinct)}
+    spread = torch.tensor([row_of[r.token_ids] for r in requests], device=device)
+    width = max(len(p) for p in distinct)
+    ids = torch.zeros(len(distinct), width, dtype=torch.int64)
+    real = torch.zeros(len(distinct), width + room, dtype=torch.bool)
+    for row, prompt in enumerate(distinct):
+        ids[row, width - len(prompt) :] = torch.tensor(prompt)
+        real[row, width - len(prompt) :] = True
+    ids, real = ids.to(device), real.to(device)
+    padded = not bool(real.all())
+    positions = (real[:, :width].long().cumsum(dim=1) - 1).clamp(min=0)
+    cache = DynamicCache(config=model.config)
+    preallocated = all(type(layer) is DynamicLayer for layer in cache.layers)
+    if preallocated:
+        cache.layers = [_PreallocatedLayer(room) for _ in cache.layers]
+    output = model(
+        input_ids=ids, attention_mask=real[:, :width] if padded else None, position_ids=positions,
+        past_key_values=cache, use_cache=True, logits_to_keep=1,
+    )  # fmt: skip
+    cache.reorder_cache(spread)
+    return _DecodingState(
+        cache,
+        real[spread] if padded else None,
+        positions[:, -1:][spread] + 1,
+        output.logits[:, -1][spread],
+    )
+
+
+class _PreallocatedLayer(DynamicLayer):
+    """A cache layer with room for the whole completion, so that a step copies one token and not all.
+
+    `keys` and `values` are views of the filled part of two buffers.
+    """
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self._room = room
+        self._length = 0
+        self._buffers: list[torch.Tensor] = []
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Append (rows, heads, new, dim) and return everything so far."""
+        end = self._length + key_states.shape[2]
+        if not self._buffers:
+            self.lazy_initialization(key_states, value_states)
+            self._buffers = [self._allocate(state, end) for state in (key_states, value_states)]
+        for buffer, state in zip(self._buffers, (key_states, value_states), strict=True):
+            buffer[:, :, self._length : end] = state
+        self._length = end
+        self._show()
+        return self.keys, self.values
+
+    def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
+        """Keep these rows, in this order, repeated where named twice."""
+        self._buffers = [self._select(buffer, beam_idx) for buffer in self._buffers]
+        self._show()
+
+    def get_seq_length(self) -> int:
+        """Tokens cached so far."""
+        return self._length
+
+    def _show(self) -> None:
+        self.keys, self.values = (buffer[:, :, : self._length] for buffer in self._buffers)
+
+    def _allocate(self, like: torch.Tensor, filled: int) -> torch.Tensor:
+        rows, heads, _, width = like.shape
+        return like.new_empty(rows, heads, filled + self._room, width)
+
+    def _select(self, buffer: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        chosen = buffer.new_empty(len(rows), *buffer.shape[1:])
+        chosen[:, :, : self._length] = buffer[:, :, : self._length].index_select(0, rows)
+        return chosen
