@@ -198,7 +198,11 @@ def _follow_updates(before: Totals, tables: Mapping[str, pa.Table]) -> tuple[int
             _compare(step, "cum_generated_tokens", tokens, charged.generated_tokens, exact=True)
             _compare(step, "cum_device_seconds", seconds, charged.device_seconds)
             _compare(step, "cum_train_flops", flops, charged.flops)
-    return updates, charged, {s: c for s, c in pending.items() if (s > updates or not updates) and c != Charge()}
+    return (
+        updates,
+        charged,
+        {s: c for s, c in pending.items() if (s > updates or not updates) and c != Charge()},
+    )
 
 
 def _charges(costs: pa.Table | None) -> list[tuple[int, Charge]]:

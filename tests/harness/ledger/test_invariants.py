@@ -190,3 +190,15 @@ def test_totals_survive_their_json() -> None:
         updates=3, charged=Charge(2**40, 0.1 + 0.2, 1e18), pending={4: Charge(1, 1 / 3, 2.0)}, rows={"a": 1}
     )
     assert Totals.from_json(totals.to_json()) == totals
+
+
+def test_what_was_charged_before_the_first_update_is_not_forgotten(tmp_path: Path) -> None:
+    writer = LedgerWriter(tmp_path, RUN)
+    writer.append("costs", [cost(0, 0, None, "idle", 2.0)])
+    writer.commit(0, {})
+    again = LedgerWriter(tmp_path, RUN)
+    again.append("sequences", [sequence(1, 4)])
+    again.append("costs", [cost(1, 4, flops=40.0)])
+    runs.append_update(again, 1, 4, 3.0)
+    again.commit(1, {})
+    assert again.totals.charged == Charge(4, 3.0, 40.0)
