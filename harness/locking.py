@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.resolving import resolve_sources
 from harness.versions import code_version, environment
+from harness.now import utc_now
 from prereg.checks import check
 from prereg.difference import Difference, compare, mismatch
 from prereg.events import append_event, head, read_events
@@ -41,7 +41,7 @@ def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
     resolved = resolve_sources(loaded)
     if resolved.contamination:
         raise Refused(*resolved.contamination)
-    now = datetime.now(UTC)
+    now = utc_now()
     code = code_version()
     lock = make_lock(loaded, resolved.sources, environment(), code, now)
     write_lock(lock, layout.lock)

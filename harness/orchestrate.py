@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,6 +20,7 @@ from harness.folders import RunFolder, read_json
 from harness.locking import locked_study
 from harness.progress import ProgressView
 from harness.status import CellState, cell_state
+from harness.now import utc_now
 from prereg.checks import check
 from prereg.events import EventKind, append_event
 from prereg.layout import StudyLayout
@@ -151,7 +151,7 @@ def _log_end(root: StudyRoot, folder: RunFolder, run_id: str, view: ProgressView
 
 def _log(root: StudyRoot, kind: EventKind, run_id: str, data: dict[str, Any] | None = None) -> None:
     words = {"run_started": "started", "run_resumed": "resumed", "run_finished": "finished", "run_failed": "failed"}
-    append_event(root.events, kind, f"{words[kind]} {run_id}", datetime.now(UTC), data or {"run": run_id})
+    append_event(root.events, kind, f"{words[kind]} {run_id}", utc_now(), data or {"run": run_id})
 
 
 def _command(root: StudyRoot, cell: Cell) -> CellCommand:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from harness.ledger.reader import RunLedger, read_run
 from harness.locking import differences_from, verify_records
 from harness.orchestrate import StudyRoot
 from harness.versions import environment
+from harness.now import utc_now
 from prereg.events import append_event, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import DOES_NOT_PROVE, Lock, read_lock
@@ -44,7 +45,7 @@ def report_study(path: Path, *, exploratory: bool, folder: Path | None, at: date
     """
     from reports.build import build_report, write_report
 
-    now = at or datetime.now(UTC)
+    now = at or utc_now()
     root, lock_fact = _root_and_lock(path, exploratory)
     study = root.loaded.study
     cells = cells_of(study)
@@ -72,7 +73,7 @@ def report_study(path: Path, *, exploratory: bool, folder: Path | None, at: date
     content = build_report(inputs)
     layout = StudyLayout.of(path)
     paths = write_report(content, folder or (root.runs / "report" if exploratory else layout.report))
-    return ReportResult(paths, {h.id: h.verdict.outcome for h in content.hypotheses}, finished, len(cells))
+    return ReportResult(paths, {h.id: h.word for h in content.hypotheses}, finished, len(cells))
 
 
 def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:

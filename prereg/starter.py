@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Literal
 
+from prereg.schema import schema_text
+
 Variant = Literal["files", "builtin"]
 """`files`: problems in two JSON lines files of one's own. `builtin`: the generated task."""
 
@@ -15,12 +17,13 @@ TEST_ROWS = 24
 
 
 def starter_files(variant: Variant = "files") -> dict[str, str]:
-    """The files to write, by name: the study and, for `files`, its example problems."""
+    """The files to write, by name: the study, its schema for editors and, for `files`, example problems."""
     if variant == "builtin":
-        return {"study.yaml": _template("study-builtin.yaml")}
+        return {"study.yaml": _template("study-builtin.yaml"), "study.schema.json": schema_text()}
     rows = list(_chains())
     return {
         "study.yaml": _template("study.yaml"),
+        "study.schema.json": schema_text(),
         "train.jsonl": _json_lines(rows[TEST_ROWS : TEST_ROWS + TRAIN_ROWS]),
         "test.jsonl": _json_lines(rows[:TEST_ROWS]),
     }

@@ -1,8 +1,8 @@
 """YAML 1.2 text to plain JSON data, with the line and column of every key and value.
 
-The parser is ruamel.yaml's; only its events are used. Scalars are resolved by `prereg.yamlscalars`. Duplicate
-keys, keys that are not text, merge keys, tags, `%` directives and a second document are refused; depth and the
-number of values, aliases expanded, are limited.
+The parser is ruamel.yaml's; only its events are used. Scalars are resolved by `prereg.yamlscalars`.
+Duplicate keys, keys that are not text, merge keys, tags, `%` directives and a second document are refused;
+depth and the number of values, aliases expanded, are limited.
 """
 
 from __future__ import annotations

@@ -54,6 +54,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         generated_at=inputs.generated_at,
         lock_line=_lock_line(evidence, inputs.lock),
         summary=verdicts.summary(results),
+        order=" ".join(ranking.words_of_order(evidence, model) for model in study.models),
         hypotheses=results,
         forest=forest,
         flags=_flags(evidence, inputs),
@@ -111,7 +112,9 @@ def _lock_line(evidence: Evidence, lock: LockFact) -> str:
         head = f"Locked{when} as {lock.digest[:12]}. {differs}"
     count = sum(flow.analysed(evidence, run) for run in evidence.runs)
     planned = len(evidence.study.arms) * len(evidence.study.models) * len(evidence.study.seeds)
-    return f"{head} {count} of {words.plural(planned, 'planned run')} analysed: {design.summary_line(evidence)}."
+    return (
+        f"{head} {count} of {words.plural(planned, 'planned run')} analysed: {design.summary_line(evidence)}."
+    )
 
 
 def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
@@ -122,13 +125,16 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
         flow.analysed(evidence, run) for run in evidence.runs
     )
     if missing:
-        found.append(f"{words.plural(missing, 'planned run')} could not be analysed at every budget; see the run flow.")
+        found.append(
+            f"{words.plural(missing, 'planned run')} could not be analysed at every budget; see the run flow."
+        )
     if diverged := tuple(run.run_id for run in evidence.runs if run.diverged):
         found.append(f"Diverged, and kept: {', '.join(diverged)}.")
     if extra := flow.unplanned(evidence):
-        found.append(f"The ledger holds {words.plural(len(extra), 'run')} that the study does not plan; not analysed.")
+        found.append(
+            f"The ledger holds {words.plural(len(extra), 'run')} that the study does not plan; not analysed."
+        )
     found.extend(length.flags(evidence))
-    found.extend(ranking.words_of_order(evidence, model) for model in study.models if ranking.order_changes(evidence, model))
     if count := lock.looks(inputs.events):
         found.append(f"Results were looked at {words.plural(count, 'time')} before all runs were complete.")
     return tuple(found)

@@ -184,6 +184,8 @@ class ReportContent:
     """One line on the first page: what stands behind the verdicts."""
     summary: str
     """One sentence that counts the verdicts."""
+    order: str
+    """Whether the arms stand in one order on every axis, in words."""
     hypotheses: tuple[HypothesisResult, ...]
     forest: tuple[ForestRow, ...]
     flags: tuple[str, ...]

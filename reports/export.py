@@ -46,7 +46,8 @@ def as_csv(table: Table) -> str:
 def as_json(table: Table) -> str:
     """The table as one object: its title, its note and a list of rows by column."""
     rows = [
-        {column.key: _plain(value) for column, value in zip(table.columns, row, strict=True)} for row in table.rows
+        {column.key: _plain(value) for column, value in zip(table.columns, row, strict=True)}
+        for row in table.rows
     ]
     return _dump({"name": table.name, "title": table.title, "note": table.note, "rows": rows})
 

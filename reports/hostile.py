@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -29,4 +29,4 @@ def cleaned(value: T) -> T:
         result = tuple(cleaned(item) for item in value)
     elif is_dataclass(value) and not isinstance(value, type):
         result = replace(value, **{f.name: cleaned(getattr(value, f.name)) for f in fields(value)})
-    return result
+    return cast(T, result)

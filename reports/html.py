@@ -7,7 +7,7 @@ from importlib.resources import files
 from reports import pages, words
 from reports.charts import style
 from reports.content import ReportContent
-from reports.sections.verdicts import method_line
+from reports.sections.verdicts import interval_line, method_line
 
 
 def render_html(content: ReportContent, charts: pages.Charts | None = None) -> str:
@@ -24,7 +24,7 @@ def render_html(content: ReportContent, charts: pages.Charts | None = None) -> s
         lstrip_blocks=True,
     )
     environment.tests["kind"] = _is_kind
-    environment.globals.update(words=words, pages=pages, method_line=method_line)
+    environment.globals.update(words=words, pages=pages, interval_line=interval_line, method_line=method_line)
     css = files("reports").joinpath("templates", "report.css").read_text(encoding="utf-8")
     return environment.get_template("report.html.j2").render(
         content=content,
@@ -36,7 +36,12 @@ def render_html(content: ReportContent, charts: pages.Charts | None = None) -> s
 
 def _themed(svg: str) -> str:
     """The chart with the page's own ink, so that it can be read on a dark screen."""
-    for fixed, variable in ((style.INK, "--ink"), (style.MUTED, "--muted"), (style.GRID, "--rule"), ("#ffffff", "--paper")):
+    for fixed, variable in (
+        (style.INK, "--ink"),
+        (style.MUTED, "--muted"),
+        (style.GRID, "--rule"),
+        (style.PAPER, "--paper"),
+    ):
         svg = svg.replace(fixed, f"var({variable})")
     return svg
 

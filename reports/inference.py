@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr
 
 from reports.intervals import Interval
 
@@ -61,8 +61,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def _upper_tail(interval: Interval, null: float) -> float:
     """P(T >= t) for the null effect; NaN where there is no standard error."""
-    return float(stats.t.sf((interval.estimate - null) / interval.se, interval.df))
+    return float(stdtr(interval.df, (null - interval.estimate) / interval.se))
 
 
 def _lower_tail(interval: Interval, null: float) -> float:
-    return float(stats.t.cdf((interval.estimate - null) / interval.se, interval.df))
+    return float(stdtr(interval.df, (interval.estimate - null) / interval.se))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +66,14 @@ def t_over_seeds(values: Floats, level: float = 0.95) -> Interval:
     """The same interval for one arm's `values`, shape (seeds,): of the arm's mean, not of a difference."""
     interval = paired_t(values, level)
     return Interval(
-        interval.estimate, interval.low, interval.high, interval.se, interval.df, level, "t over seeds", SEEDS_ONLY
+        interval.estimate,
+        interval.low,
+        interval.high,
+        interval.se,
+        interval.df,
+        level,
+        "t over seeds",
+        SEEDS_ONLY,
     )
 
 
@@ -84,14 +91,15 @@ def crossed(differences: Sequence[Floats], weights: Sequence[float], level: floa
         float(np.sqrt(variance.total)) if variance.total > 0 else float("nan"),
         variance.df,
         level,
-        "seeds x problems, Satterthwaite",
+        "seeds × problems, Satterthwaite",
         SEEDS_AND_PROBLEMS,
     )
 
 
 def seed_means(differences: Sequence[Floats], weights: Sequence[float]) -> Floats:
     """d_s: per seed, the mean over problems, then over benchmarks by weight. Shape (seeds,)."""
-    return np.sum([w * block.mean(axis=1) for w, block in zip(weights, differences, strict=True)], axis=0)
+    means = [w * block.mean(axis=1) for w, block in zip(weights, differences, strict=True)]
+    return np.asarray(np.sum(means, axis=0), dtype=np.float64)
 
 
 def crossed_variance(differences: Sequence[Floats], weights: Sequence[float]) -> Variance:
@@ -115,13 +123,11 @@ def crossed_variance(differences: Sequence[Floats], weights: Sequence[float]) ->
 def satterthwaite(of_seeds: float, of_problems: float, of_cells: float, seeds: int, free: int) -> Variance:
     """V = max(V_s + V_p - V_c, V_s) and its df. `free` is the number of problems less that of benchmarks."""
     total = max(of_seeds + of_problems - of_cells, of_seeds)
-    below = (
-        of_seeds**2 / (seeds - 1) + of_problems**2 / free + of_cells**2 / ((seeds - 1) * free)
-    )
+    below = of_seeds**2 / (seeds - 1) + of_problems**2 / free + of_cells**2 / ((seeds - 1) * free)
     df = total**2 / below if below > 0 else float("nan")
     return Variance(of_seeds, of_problems, of_cells, total, df)
 
 
 def _around(estimate: float, se: float, df: float, level: float, method: str, to: str) -> Interval:
-    half = float(stats.t.ppf((1 + level) / 2, df)) * se if se == se else float("nan")
+    half = float(stdtrit(df, (1 + level) / 2)) * se if se == se else float("nan")
     return Interval(estimate, estimate - half, estimate + half, se, float(df), level, method, to)

@@ -143,7 +143,10 @@ def read_ledger(connection: duckdb.DuckDBPyConnection) -> Ledger:
         for row in _rows(connection, "training")
     }
     cells = _cells(_rows(connection, "problems"))
-    checkpoints = {run: _checkpoints(run, rows) for run, rows in _group(_rows(connection, "evaluations"), "run_id").items()}
+    checkpoints = {
+        run: _checkpoints(run, rows)
+        for run, rows in _group(_rows(connection, "evaluations"), "run_id").items()
+    }
     readings: dict[tuple[str, str], list[Reading]] = defaultdict(list)
     for row in _rows(connection, "readings"):
         reading = Reading(row["budget"], row["step"], row["cost"], row["crossing_cost"])
@@ -154,7 +157,14 @@ def read_ledger(connection: duckdb.DuckDBPyConnection) -> Ledger:
         by_place[row["run_id"], row["phase"], row["purpose"]].append(row)
         kinds[row["run_id"]].add(row["device_kind"])
     lost = {run: _lost(rows) for run, rows in _group(_rows(connection, "lost"), "run_id").items()}
-    seen = {*updates, *kinds, *checkpoints, *lost, *(run for run, _ in completions), *(key[0] for key in cells)}
+    seen = {
+        *updates,
+        *kinds,
+        *checkpoints,
+        *lost,
+        *(run for run, _ in completions),
+        *(key[0] for key in cells),
+    }
     return Ledger(
         cells=cells,
         checkpoints=checkpoints,
@@ -227,11 +237,18 @@ def _cell(rows: list[dict[str, Any]]) -> Cell:
         *(
             column(name)
             for name in (
-                "samples", "distinct_samples", "correct", "failed", "unparseable", "limited", "truncated",
-                "tokens", "distinct_texts",
+                "samples",
+                "distinct_samples",
+                "correct",
+                "failed",
+                "unparseable",
+                "limited",
+                "truncated",
+                "tokens",
+                "distinct_texts",
             )
         ),
-    )  # fmt: skip
+    )
 
 
 def _checkpoints(run: str, rows: list[dict[str, Any]]) -> tuple[Checkpoint, ...]:
@@ -244,7 +261,8 @@ def _checkpoints(run: str, rows: list[dict[str, Any]]) -> tuple[Checkpoint, ...]
         if len(costs) > 1 or len({row["benchmark"] for row in found}) < len(found):
             raise Refused(
                 Problem(
-                    f"run {run}, step {step}: the evaluations repeat a benchmark or disagree about the policy's cost",
+                    f"run {run}, step {step}: the evaluations repeat a benchmark or disagree about the "
+                    "policy's cost",
                     hint="one evaluation a checkpoint and benchmark, all with the cost of that policy",
                 )
             )
@@ -258,11 +276,15 @@ def _checkpoints(run: str, rows: list[dict[str, Any]]) -> tuple[Checkpoint, ...]
 def _cost(rows: list[dict[str, Any]]) -> Cost:
     return total(
         Cost(
-            row["device_seconds"] or 0.0, row["wall_seconds"] or 0.0, row["generated_tokens"] or 0,
-            row["prompt_tokens"] or 0, row["flops"] or 0.0, row["energy_joules"],
+            row["device_seconds"] or 0.0,
+            row["wall_seconds"] or 0.0,
+            row["generated_tokens"] or 0,
+            row["prompt_tokens"] or 0,
+            row["flops"] or 0.0,
+            row["energy_joules"],
         )
         for row in rows
-    )  # fmt: skip
+    )
 
 
 def _training(rows: list[dict[str, Any]]) -> Training:

@@ -94,7 +94,10 @@ def maj_at_k(votes: Mapping[str, int], gold: str | None, k: int, unanswered: int
     right = votes.get(gold, 0) if gold is not None else 0
     rivals = [count for answer, count in sorted(votes.items()) if answer != gold]
     won = sum(
-        (comb(right, lead) * _shared_wins(rivals, unanswered, lead, k - lead) for lead in range(1, min(right, k) + 1)),
+        (
+            comb(right, lead) * _shared_wins(rivals, unanswered, lead, k - lead)
+            for lead in range(1, min(right, k) + 1)
+        ),
         Fraction(0),
     )
     return float(won / comb(total, k))
@@ -111,7 +114,10 @@ def _shared_wins(rivals: Sequence[int], unanswered: int, lead: int, rest: int) -
                 grown[key] = grown.get(key, 0) + number * comb(count, take)
         ways = grown
     return sum(
-        (Fraction(number * comb(unanswered, rest - drawn), 1 + ties) for (drawn, ties), number in ways.items()),
+        (
+            Fraction(number * comb(unanswered, rest - drawn), 1 + ties)
+            for (drawn, ties), number in ways.items()
+        ),
         Fraction(0),
     )
 

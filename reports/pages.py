@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from reports import words
 from reports.content import Column, Figure, ReportContent, Table
 
+
 @dataclass(frozen=True, slots=True)
 class Printed:
     """A cell as it is printed."""
@@ -64,7 +65,9 @@ def has_groups(table: Table) -> bool:
 
 def figures(content: ReportContent) -> tuple[Figure, ...]:
     """Every figure, in order."""
-    return tuple(block for section in content.sections for block in section.blocks if isinstance(block, Figure))
+    return tuple(
+        block for section in content.sections for block in section.blocks if isinstance(block, Figure)
+    )
 
 
 def draw(content: ReportContent) -> Charts:
@@ -76,7 +79,8 @@ def draw(content: ReportContent) -> Charts:
         draw_forest(content.forest, "forest") if content.forest else "",
         {
             figure.name: tuple(
-                draw_panel(panel, f"{figure.name}-{place}") for place, panel in enumerate(figure.panels, start=1)
+                draw_panel(panel, f"{figure.name}-{place}")
+                for place, panel in enumerate(figure.panels, start=1)
             )
             for figure in figures(content)
         },

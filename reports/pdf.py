@@ -7,7 +7,7 @@ from typing import Any
 
 from reports import pages, words
 from reports.content import ReportContent
-from reports.sections.verdicts import method_line
+from reports.sections.verdicts import interval_line, method_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,21 @@ def typst_source(content: ReportContent, charts: pages.Charts) -> str:
     """The Typst document. Every value stands in it as a string literal, so that no text is ever markup."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(  # noqa: S701 - every expression becomes a Typst string literal, see `_literal`
+    environment = Environment(
         loader=PackageLoader("reports", "templates"),
-        autoescape=False,
+        autoescape=False,  # noqa: S701 - every expression becomes a Typst string literal: see `_literal`
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_literal,
     )
     environment.tests["kind"] = lambda block, name: type(block).__name__ == name
-    environment.globals.update(words=words, pages=pages, method_line=method_line, Raw=Raw)
-    return environment.get_template("report.typ.j2").render(content=content, forest=charts.forest, panels=charts.panels)
+    environment.globals.update(
+        words=words, pages=pages, interval_line=interval_line, method_line=method_line, Raw=Raw
+    )
+    return environment.get_template("report.typ.j2").render(
+        content=content, forest=charts.forest, panels=charts.panels
+    )
 
 
 def _literal(value: Any) -> str:
@@ -55,5 +59,11 @@ def _literal(value: Any) -> str:
     if isinstance(value, Raw):
         return value.code
     text = str(value)
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    escaped = (
+        text.replace("\\", "\\\\")
+        .replace('"', '\\"')
+        .replace("\n", "\\n")
+        .replace("\r", "\\r")
+        .replace("\t", "\\t")
+    )
     return f'"{escaped}"'

@@ -51,7 +51,9 @@ def in_order(study: Study, runs: Sequence[RunFact]) -> tuple[RunFact, ...]:
     """The runs that the study plans, ordered by model, arm and seed as the study lists them."""
     models, arms, seeds = list(study.models), list(study.arms), list(study.seeds)
     planned = [run for run in runs if run.model in models and run.arm in arms and run.seed in seeds]
-    return tuple(sorted(planned, key=lambda r: (models.index(r.model), arms.index(r.arm), seeds.index(r.seed))))
+    return tuple(
+        sorted(planned, key=lambda r: (models.index(r.model), arms.index(r.arm), seeds.index(r.seed)))
+    )
 
 
 def block_reason(evidence: Evidence, run_id: str, step: int, benchmark: str) -> str | None:
@@ -65,7 +67,7 @@ def block_reason(evidence: Evidence, run_id: str, step: int, benchmark: str) -> 
     if point is None or benchmark not in point.benchmarks or cell is None:
         return f"{where}: not evaluated"
     if failed := int(cell.failed.sum()):
-        return f"{where}: {failed:,} samples could not be graded"
+        return f"{where}: {_several(failed, 'sample')} could not be graded"
     problems, _ = point.benchmarks[benchmark]
     expected = evidence.study.data.benchmarks[benchmark].samples
     if len(cell.problem_ids) != problems:
@@ -73,8 +75,13 @@ def block_reason(evidence: Evidence, run_id: str, step: int, benchmark: str) -> 
     if (cell.distinct_samples != cell.samples).any():
         return f"{where}: a sample is recorded twice"
     if (cell.samples != expected).any():
-        return f"{where}: {int((cell.samples != expected).sum()):,} problems do not have {expected} samples"
+        short = int((cell.samples != expected).sum())
+        return f"{where}: {_several(short, 'problem')} without {expected} samples"
     return None
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def problem_scores(cell: Cell, metric: Metric) -> Floats:
@@ -140,8 +147,9 @@ def curve(evidence: Evidence, run_id: str, axis: Axis) -> tuple[Floats, Floats] 
     if (np.diff(cost) <= 0).any():
         raise Refused(
             Problem(
-                f"run {run_id}: the cumulative {axis.replace('_', ' ')} of its evaluations decrease or repeat",
-                hint="a cumulative cost only grows; the ledger of this run is damaged or was merged with another",
+                f"run {run_id}: the cumulative {axis.replace('_', ' ')} of its evaluations decrease or "
+                "repeat",
+                hint="a cumulative cost only grows: the run's ledger is damaged or mixed with another",
             )
         )
     if not points or any(np.isnan(y) for _, y in points):

@@ -51,7 +51,9 @@ def judge(
     study: Study, lock: LockFact, marks: Sequence[str], comparisons: Mapping[str, Comparison]
 ) -> tuple[Verdict, ...]:
     """One verdict for each hypothesis, in the study's order. `comparisons` has one for each id."""
-    margins = {h.id: h.smallest_effect if h.decision == "exceeds_smallest_effect" else 0.0 for h in study.hypotheses}
+    margins = {
+        h.id: h.smallest_effect if h.decision == "exceeds_smallest_effect" else 0.0 for h in study.hypotheses
+    }
     nan = float("nan")
     p, against = {}, {}
     for h in study.hypotheses:
@@ -65,7 +67,9 @@ def judge(
         )
         for h in study.hypotheses
     }
-    return tuple(_verdict(study, lock, marks, h, comparisons[h.id], outcomes, p, p_adjusted) for h in study.hypotheses)
+    return tuple(
+        _verdict(study, lock, marks, h, comparisons[h.id], outcomes, p, p_adjusted) for h in study.hypotheses
+    )
 
 
 def alpha_of(study: Study, hypothesis: Hypothesis) -> float:
@@ -138,7 +142,13 @@ def _verdict(
         differs = "1 thing differs" if count == 1 else f"{count} things differ"
         word, reasons = "DEVIATED", (f"{differs} from the lock", *reasons)
     return Verdict(
-        hypothesis.id, word, outcome, p[hypothesis.id], p_adjusted[hypothesis.id], alpha_of(study, hypothesis), reasons
+        hypothesis.id,
+        word,
+        outcome,
+        p[hypothesis.id],
+        p_adjusted[hypothesis.id],
+        alpha_of(study, hypothesis),
+        reasons,
     )
 
 

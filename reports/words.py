@@ -12,6 +12,7 @@ from reports.intervals import Interval
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
 NOT_ESTIMABLE = "not estimable"
+OVER_SEEDS = "95 % t interval over seeds (df = seeds less one, for new training seeds on these problems)"
 
 _AXIS = {
     "updates": ("updates", "per update", "at equal updates"),
@@ -57,7 +58,7 @@ def integer(value: float) -> str:
 
 
 def compact(value: float) -> str:
-    """Three figures: 1,234 stays, 1,234,567 becomes 1.23 M, 4.56e12 becomes 4.56 T; small values keep theirs."""
+    """Three figures from a million on (1,234,567 is 1.23 M) and below a thousand; whole numbers between."""
     if isnan(value):
         return NOT_ESTIMABLE
     size = abs(value)

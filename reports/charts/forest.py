@@ -6,11 +6,12 @@ from math import isnan
 from typing import Any
 
 from reports import words
-from reports.charts.style import GRID, INK, MUTED, RC
+from reports.charts.style import GRID, INK, MUTED, PAPER, RC
 from reports.content import ForestRow
 
 WIDTH = 3.9
 _ROW, _TOP, _BOTTOM = 0.52, 0.12, 0.5
+_BEHIND: dict[str, Any] = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.2}
 
 
 def draw_forest(rows: tuple[ForestRow, ...], name: str) -> str:
@@ -65,23 +66,44 @@ def _draw(axes: Any, row: ForestRow, y: float, titles: dict[str, str]) -> None:
     if not isnan(one.low):
         axes.plot([one.low, one.high], [bar, bar], color=INK, linewidth=1.6, solid_capstyle="butt")
     if row.smallest_effect is not None:
-        axes.plot([row.smallest_effect] * 2, [bar - 0.2, bar + 0.2], color=MUTED, linewidth=1.2, linestyle=(0, (2, 1.5)))
+        axes.plot(
+            [row.smallest_effect] * 2,
+            [bar - 0.2, bar + 0.2],
+            color=MUTED,
+            linewidth=1.2,
+            linestyle=(0, (2, 1.5)),
+        )
     filled = row.word == "CONFIRMED"
     axes.plot(
-        [one.value], [bar], marker="D", markersize=6, color=INK, markerfacecolor=INK if filled else "#ffffff",
-        markeredgecolor=INK, linestyle="none", gid=gid, zorder=4,
-    )  # fmt: skip
-    axes.text(0.0, y + 0.17, row.label, transform=axes.get_yaxis_transform(), size=8, weight="bold", va="center")
-    axes.text(
-        1.0, y + 0.17, words.signed(one.value), transform=axes.get_yaxis_transform(), size=8, ha="right", va="center"
+        [one.value],
+        [bar],
+        marker="D",
+        markersize=6,
+        color=INK,
+        markerfacecolor=INK if filled else PAPER,
+        markeredgecolor=INK,
+        linestyle="none",
+        gid=gid,
+        zorder=4,
     )
+    shared = {
+        "transform": axes.get_yaxis_transform(),
+        "size": 8,
+        "va": "center",
+        "zorder": 5,
+        "bbox": _BEHIND,
+    }
+    axes.text(0.008, y + 0.2, row.label, weight="bold", **shared)
+    axes.text(0.992, y + 0.2, words.signed(one.value), ha="right", **shared)
 
 
 def _description(rows: tuple[ForestRow, ...]) -> str:
     parts = []
     for row in rows:
-        interval = "" if isnan(row.estimate.low) else (
-            f", interval {words.signed(row.estimate.low)} to {words.signed(row.estimate.high)}"
-        )  # fmt: skip
+        interval = (
+            ""
+            if isnan(row.estimate.low)
+            else (f", interval {words.signed(row.estimate.low)} to {words.signed(row.estimate.high)}")
+        )
         parts.append(f"{row.label}: {words.signed(row.estimate.value)} points{interval}, {row.word}")
     return "; ".join(parts)

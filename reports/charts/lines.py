@@ -6,13 +6,14 @@ from math import isnan
 from typing import Any
 
 from reports import words
-from reports.charts.style import COLOURS, GRID, MUTED, RC, colour, marker, short, spread
+from reports.charts.style import COLOURS, GRID, MUTED, PAPER, RC, colour, marker, short, spread
 from reports.content import Panel, Series
 
 WIDTH, HEIGHT = 3.6, 2.75
 """Inches: a panel fills the width of a phone at its natural size."""
 
 _SIZE = 8.0
+_TALL = 0.655
 
 
 def draw_panel(panel: Panel, name: str) -> str:
@@ -27,15 +28,17 @@ def draw_panel(panel: Panel, name: str) -> str:
         figure = Figure(figsize=(WIDTH, HEIGHT))
         FigureCanvasSVG(figure)
         longest = max((len(short(one.label)) for one in panel.series), default=0)
-        margin = min(1.2, 0.14 + 0.068 * longest) / WIDTH
-        axes = figure.add_axes((0.135, 0.165, 1 - 0.135 - margin, 0.70))
+        margin = min(1.4, 0.2 + 0.076 * longest) / WIDTH
+        axes = figure.add_axes((0.135, 0.165, 1 - 0.135 - margin, _TALL))
         _frame(axes, panel)
         titles: dict[str, str] = {}
         for one in panel.series:
             _draw(axes, panel, one, titles)
         _limits(axes, panel)
         _labels(figure, axes, panel)
-        figure.text(0.012, 0.945, panel.title[:1].upper() + panel.title[1:], weight="bold", size=9, va="center")
+        figure.text(
+            0.012, 0.945, panel.title[:1].upper() + panel.title[1:], weight="bold", size=9, va="center"
+        )
         return to_svg(figure, name, panel.title, _description(panel), titles)
 
 
@@ -47,9 +50,13 @@ def _frame(axes: Any, panel: Panel) -> None:
     axes.grid(axis="y", color=GRID, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.set_xlabel(panel.x_label, size=_SIZE)
-    axes.text(-0.02, 1.035, panel.y_label, transform=axes.transAxes, color=MUTED, size=_SIZE, ha="left", va="bottom")
+    axes.text(
+        -0.02, 1.035, panel.y_label, transform=axes.transAxes, color=MUTED, size=_SIZE, ha="left", va="bottom"
+    )
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, 0 if value == round(value) else 1)))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: words.number(value, 0 if value == round(value) else 1))
+    )
     if panel.scale == "log2":
         axes.set_xscale("log", base=2)
         values = sorted({x for one in panel.series for x in one.x})
@@ -57,10 +64,12 @@ def _frame(axes: Any, panel: Panel) -> None:
             axes.set_xticks(values, [words.compact(x) for x in values])
             axes.minorticks_off()
         else:
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.compact(float(f"{value:.3g}"))))
+            axes.xaxis.set_major_formatter(
+                FuncFormatter(lambda value, _: words.compact(float(f"{value:.3g}")))
+            )
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(4, min_n_ticks=3))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.compact(value).replace(" ", "")))
+        quarters = [panel.budget * share / 4 for share in range(5)] if panel.budget else []
+        axes.set_xticks(quarters, [words.compact(x).replace(" ", "") for x in quarters])
 
 
 def _draw(axes: Any, panel: Panel, one: Series, titles: dict[str, str]) -> None:
@@ -69,18 +78,34 @@ def _draw(axes: Any, panel: Panel, one: Series, titles: dict[str, str]) -> None:
     dashes = ("-", "--", "-.")[one.style // len(COLOURS) % 3]
     if not any(isnan(value) for value in (*one.low, *one.high)):
         axes.fill_between(one.x, one.low, one.high, step=step, color=paint, alpha=0.13, linewidth=0)
-    axes.plot(one.x, one.y, color=paint, linewidth=1.4, linestyle=dashes, drawstyle="steps-post" if step else "default")
+    axes.plot(
+        one.x,
+        one.y,
+        color=paint,
+        linewidth=1.4,
+        linestyle=dashes,
+        drawstyle="steps-post" if step else "default",
+    )
     for place, point in enumerate(one.points):
         gid = f"point-{one.style}-{place}"
         titles[gid] = point.words
         axes.plot(
-            [point.x], [point.y], color=paint, marker=marker(one.style), markersize=4.6, markeredgecolor="#ffffff",
-            markeredgewidth=0.5, linestyle="none", gid=gid, clip_on=False, zorder=4,
-        )  # fmt: skip
+            [point.x],
+            [point.y],
+            color=paint,
+            marker=marker(one.style),
+            markersize=4.6,
+            markeredgecolor=PAPER,
+            markeredgewidth=0.5,
+            linestyle="none",
+            gid=gid,
+            clip_on=False,
+            zorder=4,
+        )
 
 
 def _limits(axes: Any, panel: Panel) -> None:
-    """The range of the curves and most of their bands; a wide band is cut rather than flattening the curves."""
+    """The range of the curves and their bands; a very wide band is cut, lest it flatten the curves."""
     values = [y for one in panel.series for y in one.y if not isnan(y)]
     if not values:
         axes.set(xticks=[], yticks=[])
@@ -89,7 +114,10 @@ def _limits(axes: Any, panel: Panel) -> None:
     bands = [y for one in panel.series for y in (*one.low, *one.high) if not isnan(y)]
     low, high = min(values), max(values)
     room = max(high - low, 2.0)
-    low, high = max(min([low, *bands]), low - 0.6 * room, 0.0), min(max([high, *bands]), high + 0.6 * room, 100.0)
+    low, high = (
+        max(min([low, *bands]), low - 0.6 * room, 0.0),
+        min(max([high, *bands]), high + 0.6 * room, 100.0),
+    )
     pad = 0.06 * max(high - low, 1.0)
     axes.set_ylim(max(low - pad, -pad), high + pad)
     if panel.budget is not None:
@@ -101,20 +129,27 @@ def _labels(figure: Any, axes: Any, panel: Panel) -> None:
     """Each curve's name at its end, moved apart where curves end close together."""
     ends = [(one, one.x[-1], one.y[-1]) for one in panel.series if one.y and not isnan(one.y[-1])]
     bottom, top = axes.get_ylim()
-    gap = (top - bottom) * (1.25 * _SIZE / 72) / (HEIGHT * 0.70)
+    gap = (top - bottom) * (1.25 * _SIZE / 72) / (HEIGHT * _TALL)
     places = spread([y for _, _, y in ends], gap, bottom + gap / 2, top)
     for (one, _, _), place in zip(ends, places, strict=True):
         height = (place - bottom) / (top - bottom)
         axes.text(
-            1.035, height, short(one.label), transform=axes.transAxes, color=colour(one.style), size=_SIZE, va="center",
-            weight="bold", clip_on=False,
-        )  # fmt: skip
+            1.035,
+            height,
+            short(one.label),
+            transform=axes.transAxes,
+            color=colour(one.style),
+            size=_SIZE,
+            va="center",
+            weight="bold",
+            clip_on=False,
+        )
 
 
 def _description(panel: Panel) -> str:
     parts = [
-        f"{one.label} ends at {words.number(one.y[-1])}" for one in panel.series if one.y and not isnan(one.y[-1])
+        f"{one.label} ends at {words.number(one.y[-1])}"
+        for one in panel.series
+        if one.y and not isnan(one.y[-1])
     ]
     return f"{panel.y_label} against {panel.x_label}: {'; '.join(parts) or 'no curve'}."
-
-

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-INK, MUTED, GRID = "#1b1f24", "#656d76", "#dfe2e6"
-"""Text, secondary text and rules; the HTML page replaces them by its own variables, for dark screens."""
+INK, MUTED, GRID, PAPER = "#1b1f24", "#656d76", "#dfe2e6", "#ffffff"
+"""Text, secondary text, rules and ground; the HTML page replaces them by its own, for dark screens."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito (2008), without black (the ink) and yellow (too faint on white)."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
-RC = {
+RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8.0,
     "text.parse_math": False,

@@ -26,7 +26,9 @@ def to_svg(figure: Any, name: str, title: str, description: str, words: Mapping[
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
     out = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        figure.savefig(
+            out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+        )
     root = ElementTree.fromstring(out.getvalue())  # noqa: S314 - our own text, written just above
     _drop_foreign(root)
     for element in root.iter():

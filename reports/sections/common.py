@@ -31,6 +31,7 @@ class Moment:
     """When policies are read: before the first update, or at an axis's budget."""
 
     axis: Axis | None
+    budget: float = 0.0
 
     @property
     def key(self) -> str:
@@ -40,7 +41,7 @@ class Moment:
     @property
     def title(self) -> str:
         """Name on pages."""
-        return "start" if self.axis is None else words.axis_title(self.axis)
+        return "start" if self.axis is None else f"{words.compact(self.budget)} {words.axis_unit(self.axis)}"
 
 
 def groups(evidence: Evidence, model: str | None = None) -> tuple[Group, ...]:
@@ -55,7 +56,10 @@ def groups(evidence: Evidence, model: str | None = None) -> tuple[Group, ...]:
 
 def moments(evidence: Evidence) -> tuple[Moment, ...]:
     """The start and every declared budget."""
-    return (Moment(None), *(Moment(axis) for axis in evidence.study.budget.declared()))
+    return (
+        Moment(None),
+        *(Moment(axis, budget) for axis, budget in evidence.study.budget.declared().items()),
+    )
 
 
 def step_at(evidence: Evidence, run_id: str, moment: Moment) -> int | None:

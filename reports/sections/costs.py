@@ -11,8 +11,16 @@ UNCHARGED_PHASES = ("evaluate", "checkpoint")
 """Phases that are reported and charged to no budget (docs/ledger.md)."""
 
 _PHASES = (
-    "generate", "grade", "score", "forward", "backward", "optimizer", "sync", "idle", *UNCHARGED_PHASES,
-)  # fmt: skip
+    "generate",
+    "grade",
+    "score",
+    "forward",
+    "backward",
+    "optimizer",
+    "sync",
+    "idle",
+    *UNCHARGED_PHASES,
+)
 _PURPOSES = ("rollout", "continuation", "screening", "discarded", "evaluation")
 
 
@@ -25,7 +33,9 @@ def _of(evidence: Evidence, group: Group, *, phase: str | None = None, purpose: 
     runs = {run.run_id for run in group.runs}
     return total(
         cost
-        for (run, in_phase, for_purpose), cost in sorted(evidence.ledger.costs.items(), key=lambda item: item[0])
+        for (run, in_phase, for_purpose), cost in sorted(
+            evidence.ledger.costs.items(), key=lambda item: item[0]
+        )
         if run in runs and phase in (None, in_phase) and purpose in (None, for_purpose)
     )
 
@@ -49,13 +59,22 @@ def _by_purpose(evidence: Evidence) -> Table:
     )
     rows: list[tuple[Value, ...]] = []
     for group in groups(evidence):
-        found = {p: _of(evidence, group, purpose=p).generated_tokens for p in _present(evidence, 2, _PURPOSES)}
+        found = {
+            p: _of(evidence, group, purpose=p).generated_tokens for p in _present(evidence, 2, _PURPOSES)
+        }
         charged = sum(tokens for purpose, tokens in found.items() if purpose != "evaluation")
         for purpose, tokens in found.items():
             counts = purpose != "evaluation"
             share = tokens / charged if counts and charged else None
             rows.append(
-                (*lead(group), purpose, "yes" if counts else "no", tokens, tokens / max(1, _with_costs(evidence, group)), share)
+                (
+                    *lead(group),
+                    purpose,
+                    "yes" if counts else "no",
+                    tokens,
+                    tokens / max(1, _with_costs(evidence, group)),
+                    share,
+                )
             )
     return Table(
         "cost_by_purpose",
@@ -87,22 +106,32 @@ def _by_phase(evidence: Evidence) -> Table:
         phases = {phase: _of(evidence, group, phase=phase) for phase in _present(evidence, 1, _PHASES)}
         every = total(phases.values())
         charged = total(cost for phase, cost in phases.items() if phase not in UNCHARGED_PHASES)
-        lines = [(phase, "no" if phase in UNCHARGED_PHASES else "yes", cost) for phase, cost in phases.items()]
+        lines = [
+            (phase, "no" if phase in UNCHARGED_PHASES else "yes", cost) for phase, cost in phases.items()
+        ]
         for name, mark, cost in [*lines, ("all charged", "yes", charged)]:
             share = cost.device_seconds / every.device_seconds if every.device_seconds else None
             rows.append(
                 (
-                    *lead(group), name, mark, cost.device_seconds, share, cost.wall_seconds, cost.generated_tokens,
-                    cost.prompt_tokens, cost.flops, *([cost.energy_joules] if energy else []),
+                    *lead(group),
+                    name,
+                    mark,
+                    cost.device_seconds,
+                    share,
+                    cost.wall_seconds,
+                    cost.generated_tokens,
+                    cost.prompt_tokens,
+                    cost.flops,
+                    *([cost.energy_joules] if energy else []),
                 )
-            )  # fmt: skip
+            )
     return Table(
         "cost_by_phase",
         "Time, tokens and operations by phase",
         columns,
         tuple(rows),
-        "Sums over the arm's runs. Device-seconds are devices held times wall time on a GPU, and process CPU time on a "
-        "CPU. FLOPs are computed from the model and the counted tokens, not measured.",
+        "Sums over the arm's runs. Device-seconds are devices held times wall time on a GPU, and process "
+        "CPU time on a CPU. FLOPs are computed from the model and the counted tokens, not measured.",
     )
 
 
@@ -120,13 +149,19 @@ def _lost(evidence: Evidence) -> Table:
     rows: list[tuple[Value, ...]] = []
     for group in groups(evidence):
         found = [evidence.ledger.lost[run.run_id] for run in group.runs if run.run_id in evidence.ledger.lost]
-        seconds = total(Cost(device_seconds=one.device_seconds, wall_seconds=one.wall_seconds) for one in found)
+        seconds = total(
+            Cost(device_seconds=one.device_seconds, wall_seconds=one.wall_seconds) for one in found
+        )
         rows.append(
             (
-                *lead(group), sum(run.interruptions for run in group.runs), sum(one.steps for one in found),
-                sum(one.generated_tokens for one in found), seconds.device_seconds, seconds.wall_seconds,
+                *lead(group),
+                sum(run.interruptions for run in group.runs),
+                sum(one.steps for one in found),
+                sum(one.generated_tokens for one in found),
+                seconds.device_seconds,
+                seconds.wall_seconds,
             )
-        )  # fmt: skip
+        )
     return Table(
         "lost_work",
         "Work lost to interruptions",

@@ -17,11 +17,27 @@ def build(evidence: Evidence) -> Section:
     arms = Table(
         "arms",
         "The arms",
-        (Column("arm", "Arm"), Column("role", "Role"), Column("difference", "Differs from the shared trainer in"), Column("description", "Description")),
-        tuple((name, arm.role, "; ".join(flat(arm.trainer)) or "nothing", arm.description or "") for name, arm in study.arms.items()),
+        (
+            Column("arm", "Arm"),
+            Column("role", "Role"),
+            Column("difference", "Differs from the shared trainer in"),
+            Column("description", "Description"),
+        ),
+        tuple(
+            (name, arm.role, "; ".join(flat(arm.trainer)) or "nothing", arm.description or "")
+            for name, arm in study.arms.items()
+        ),
     )
     rows: list[tuple[Value, ...]] = [
-        (name, one.samples, one.max_new_tokens, one.temperature, one.top_p, study.weights()[name], one.grader.kind)
+        (
+            name,
+            one.samples,
+            one.max_new_tokens,
+            one.temperature,
+            one.top_p,
+            study.weights()[name],
+            one.grader.kind,
+        )
         for name, one in study.data.benchmarks.items()
     ]
     benchmarks = Table(
@@ -59,22 +75,23 @@ def methods(evidence: Evidence) -> Section:
         (
             Listing(
                 (
-                    f"{average_name(evidence)} is the mean over a problem's samples, then over problems, then over "
-                    "benchmarks by their weights. pass@k is 1 - C(n-c, k) / C(n, k), from integers; it is not estimable "
-                    "where k exceeds the number of samples.",
-                    "A training run gives all benchmarks at once, so the training seed is the unit of replication. "
-                    "Differences between arms are paired by seed.",
-                    "The paired t interval is mean +- t sd / sqrt(seeds) and speaks of new training seeds on these "
-                    "problems. The crossed interval adds the variance over problems, with Satterthwaite's degrees of "
-                    "freedom, and speaks of new problems as well.",
-                    "Every printed interval is two-sided at 95 %, also beside a one-sided test; the verdict follows "
-                    "the test's p. A one-sided p below 0.05 can therefore stand beside an interval that just includes "
-                    "the null.",
-                    "Arms are read at a budget by the step rule: the last policy whose cost lies within it. Nothing is "
-                    "interpolated in a verdict, and nothing is read beyond what was run.",
-                    "A hypothesis is CONFIRMED if its p, adjusted by Holm within its family, is at most alpha; REFUTED "
-                    "if the opposite test is; INCONCLUSIVE otherwise. A missing run, reading or grade makes it "
-                    "INADMISSIBLE, and an inadmissible member still counts in its family.",
+                    f"{average_name(evidence)} is the mean over a problem's samples, then over problems, "
+                    "then over benchmarks by their weights. pass@k is 1 - C(n-c, k) / C(n, k), from "
+                    "integers; it is not estimable where k exceeds the number of samples.",
+                    "A training run gives all benchmarks at once, so the training seed is the unit of "
+                    "replication. Differences between arms are paired by seed.",
+                    "The paired t interval is mean +- t sd / sqrt(seeds) and speaks of new training seeds "
+                    "on these problems. The crossed interval adds the variance over problems, with "
+                    "Satterthwaite's degrees of freedom, and speaks of new problems as well.",
+                    "Every printed interval is two-sided at 95 %, also beside a one-sided test; the "
+                    "verdict follows the test's p. A one-sided p below 0.05 can therefore stand beside an "
+                    "interval that just includes the null.",
+                    "Arms are read at a budget by the step rule: the last policy whose cost lies within "
+                    "it. Nothing is interpolated in a verdict, and nothing is read beyond what was run.",
+                    "A hypothesis is CONFIRMED if its p, adjusted by Holm within its family, is at most "
+                    "alpha; REFUTED if the opposite test is; INCONCLUSIVE otherwise. A missing run, "
+                    "reading or grade makes it INADMISSIBLE, and an inadmissible member still counts in "
+                    "its family.",
                 )
             ),
         ),

@@ -13,7 +13,13 @@ from reports.sections.common import groups, moments, step_at, with_model
 
 def build(evidence: Evidence) -> Section:
     """The section."""
-    blocks: list[Block] = [_flow(evidence), _runs(evidence), _readings(evidence), _overshoot(evidence), _grading(evidence)]
+    blocks: list[Block] = [
+        _flow(evidence),
+        _runs(evidence),
+        _readings(evidence),
+        _overshoot(evidence),
+        _grading(evidence),
+    ]
     if reasons := open_reasons(evidence):
         blocks[2:2] = [Prose("Why a run is not analysed at every budget:"), Listing(reasons)]
     return Section("runs", "From planned to analysed", tuple(blocks))
@@ -45,7 +51,11 @@ def _reasons(evidence: Evidence, run: RunFact) -> list[str]:
     for moment in moments(evidence):
         step = step_at(evidence, run.run_id, moment)
         if step is None:
-            at = reading(evidence, run.run_id, moment.axis) if moment.axis else f"{run.run_id}: the start was not evaluated"
+            at = (
+                reading(evidence, run.run_id, moment.axis)
+                if moment.axis
+                else f"{run.run_id}: the start was not evaluated"
+            )
             found.append(str(at))
             continue
         blocked = [block_reason(evidence, run.run_id, step, name) for name in evidence.study.data.benchmarks]
@@ -56,7 +66,10 @@ def _reasons(evidence: Evidence, run: RunFact) -> list[str]:
 def _flow(evidence: Evidence) -> Table:
     columns, lead = with_model(
         evidence,
-        tuple(Column(key, key.capitalize(), "integer") for key in ("planned", "started", "finished", "analysed", "diverged")),
+        tuple(
+            Column(key, key.capitalize(), "integer")
+            for key in ("planned", "started", "finished", "analysed", "diverged")
+        ),
     )
     rows: list[tuple[Value, ...]] = [
         (
@@ -74,7 +87,8 @@ def _flow(evidence: Evidence) -> Table:
         "Run flow",
         columns,
         tuple(rows),
-        "Analysed: read and completely graded at the start and at every budget. Diverged runs stay in the analysis.",
+        "Analysed: read and completely graded at the start and at every budget. Diverged runs stay in the "
+        "analysis.",
     )
 
 
@@ -93,11 +107,19 @@ def _runs(evidence: Evidence) -> Table:
     )
     rows: list[tuple[Value, ...]] = [
         (
-            run.run_id, run.arm, run.model, run.seed, run.state, "yes" if analysed(evidence, run) else "no",
-            run.device_kind, run.interruptions, "yes" if run.diverged else "no", run.note or "",
+            run.run_id,
+            run.arm,
+            run.model,
+            run.seed,
+            run.state,
+            "yes" if analysed(evidence, run) else "no",
+            run.device_kind,
+            run.interruptions,
+            "yes" if run.diverged else "no",
+            run.note or "",
         )
         for run in evidence.runs
-    ]  # fmt: skip
+    ]
     return Table("runs", "Every run", columns, tuple(rows), collapsed=True)
 
 
@@ -122,22 +144,34 @@ def _readings(evidence: Evidence) -> Table:
     rows: list[tuple[Value, ...]] = []
     for group in groups(evidence):
         for axis, budget in evidence.study.budget.declared().items():
-            at = [one for run in group.runs if isinstance(one := reading(evidence, run.run_id, axis), Reading)]
+            at = [
+                one for run in group.runs if isinstance(one := reading(evidence, run.run_id, axis), Reading)
+            ]
             if not at:
                 rows.append((*lead(group), words.axis_unit(axis), budget, 0, *(None,) * 4))
                 continue
             cost = sum(one.cost for one in at) / len(at)
             after = sum(budget if one.crossing_cost is None else one.crossing_cost for one in at) / len(at)
             rows.append(
-                (*lead(group), words.axis_unit(axis), budget, len(at), cost, 1 - cost / budget, after, after / budget - 1)
+                (
+                    *lead(group),
+                    words.axis_unit(axis),
+                    budget,
+                    len(at),
+                    cost,
+                    1 - cost / budget,
+                    after,
+                    after / budget - 1,
+                )
             )
     return Table(
         "readings",
         "Where the arms were read",
         columns,
         tuple(rows),
-        "Means over runs. The policy that is read is the last one whose cost lies within the budget; the update that would "
-        "have crossed the budget is not in it, and the cost after that update shows what a coarser rule would have charged.",
+        "Means over runs. The policy that is read is the last one whose cost lies within the budget; the "
+        "update that would have crossed the budget is not in it, and the cost after that update shows "
+        "what a coarser rule would have charged.",
     )
 
 
@@ -156,7 +190,9 @@ def _overshoot(evidence: Evidence) -> Table:
         for axis, budget in evidence.study.budget.declared().items():
             at, one = reading(evidence, run.run_id, axis), _recorded(evidence, run, axis)
             numbers = (None,) * 3 if one is None else (one.step, one.cost, one.crossing_cost)
-            rows.append((run.run_id, words.axis_unit(axis), budget, *numbers, at if isinstance(at, str) else ""))
+            rows.append(
+                (run.run_id, words.axis_unit(axis), budget, *numbers, at if isinstance(at, str) else "")
+            )
     return Table("readings_by_run", "Every reading", columns, tuple(rows), collapsed=True)
 
 
@@ -178,7 +214,11 @@ def _grading(evidence: Evidence) -> Table:
     for group in groups(evidence):
         runs = {run.run_id for run in group.runs}
         for name in evidence.study.data.benchmarks:
-            cells = [cell for (run, _, bench), cell in evidence.ledger.cells.items() if run in runs and bench == name]
+            cells = [
+                cell
+                for (run, _, bench), cell in evidence.ledger.cells.items()
+                if run in runs and bench == name
+            ]
             problems = max((len(cell.problem_ids) for cell in cells), default=0)
             sums = [
                 sum(int(getattr(cell, key).sum()) for cell in cells)
@@ -190,7 +230,7 @@ def _grading(evidence: Evidence) -> Table:
         "How the evaluation samples were graded",
         columns,
         tuple(rows),
-        "All checkpoints. Unparseable, over a limit and cut at the cap count as wrong. A sample whose grader failed is "
-        "neither right nor wrong: it blocks its checkpoint until it is graded again.",
+        "All checkpoints. Unparseable, over a limit and cut at the cap count as wrong. A sample whose "
+        "grader failed is neither right nor wrong: it blocks its checkpoint until it is graded again.",
         collapsed=True,
     )

@@ -24,8 +24,9 @@ def build(evidence: Evidence) -> Section:
         "Length, truncation and training signal",
         (
             Prose(
-                "A method that changes how long answers are also changes what a token budget buys and how many answers "
-                "are cut off. Length is a result of training: no accuracy above is adjusted for it."
+                "A method that changes how long answers are also changes what a token budget buys and how "
+                "many answers are cut off. Length is a result of training: no accuracy above is adjusted "
+                "for it."
             ),
             _evaluation(evidence),
             _training(evidence),
@@ -37,30 +38,44 @@ def flags(evidence: Evidence) -> tuple[str, ...]:
     """What of this belongs on the first page."""
     found = []
     for group in groups(evidence):
-        worst = max(((_truncation(evidence, group, m), m) for m in moments(evidence)), key=lambda pair: _known(pair[0]))
+        worst = max(
+            ((_truncation(evidence, group, m), m) for m in moments(evidence)),
+            key=lambda pair: _known(pair[0]),
+        )
         if _known(worst[0]) >= TRUNCATION_FLAG:
             found.append(
-                f"{arm_model(evidence, group)}: {words.number(100 * worst[0], 0)} % of the evaluation samples were cut "
-                f"at the token cap ({worst[1].title}); they count as wrong."
+                f"{arm_model(evidence, group)}: {words.number(100 * worst[0], 0)} % of the evaluation "
+                f"samples were cut at the token cap ({worst[1].title}); they count as wrong."
             )
         share = _training_truncation(evidence, group)
         if _known(share) >= TRUNCATION_FLAG:
             found.append(
-                f"{arm_model(evidence, group)}: {words.number(100 * share, 0)} % of the training completions were cut "
-                "at the token cap."
+                f"{arm_model(evidence, group)}: {words.number(100 * share, 0)} % of the training "
+                "completions were cut at the token cap."
             )
     for model in evidence.study.models:
-        for axis in evidence.study.budget.declared():
-            lengths = {g: mean_tokens(evidence, g, Moment(axis)) for g in groups(evidence, model)}
-            known = {group: value for group, value in lengths.items() if value > 0}
-            if len(known) > 1:
-                low, high = min(known, key=lambda g: known[g]), max(known, key=lambda g: known[g])
-                if known[high] >= LENGTH_FLAG * known[low]:
-                    found.append(
-                        f"{words.axis_phrase(axis)[0].upper()}{words.axis_phrase(axis)[1:]}, {arm_model(evidence, high)} "
-                        f"writes {words.number(known[high] / known[low])} times as many tokens an answer as {low.arm}."
-                    )
+        found.extend(_longest(evidence, model))
     return tuple(found)
+
+
+def _longest(evidence: Evidence, model: str) -> list[str]:
+    """The widest gap in length between two arms, over all budgets, if it is worth a flag."""
+    gaps = []
+    for moment in moments(evidence)[1:]:
+        lengths = [(mean_tokens(evidence, group, moment), group) for group in groups(evidence, model)]
+        known = sorted((pair for pair in lengths if pair[0] > 0), key=lambda pair: pair[0])
+        if len(known) > 1:
+            (least, short), (most, long) = known[0], known[-1]
+            gaps.append((most / least, long, short, moment))
+    if not gaps:
+        return []
+    ratio, long, short, moment = max(gaps, key=lambda gap: gap[0])
+    if ratio < LENGTH_FLAG:
+        return []
+    return [
+        f"{arm_model(evidence, long)} writes {words.number(ratio)} times as many tokens an answer as "
+        f"{short.arm} (read at {moment.title})."
+    ]
 
 
 def _evaluation(evidence: Evidence) -> Table:
@@ -81,8 +96,10 @@ def _evaluation(evidence: Evidence) -> Table:
             shares: tuple[Value, ...] = (None, None, None)
             if samples := sums["samples"]:
                 shares = (
-                    sums["truncated"] / samples, sums["unparseable"] / samples, 1 - sums["distinct_texts"] / samples,
-                )  # fmt: skip
+                    sums["truncated"] / samples,
+                    sums["unparseable"] / samples,
+                    1 - sums["distinct_texts"] / samples,
+                )
             tokens = mean_tokens(evidence, group, moment)
             rows.append((*lead(group), moment.title, None if isnan(tokens) else tokens, *shares))
     return Table(
@@ -90,9 +107,9 @@ def _evaluation(evidence: Evidence) -> Table:
         "Evaluation samples",
         columns,
         tuple(rows),
-        "Over all seeds and benchmarks; tokens by the benchmarks' weights, shares of all samples. A sample cut at the cap "
-        "or without a readable answer counts as wrong. Repeated: samples whose text equals an earlier one of the same "
-        "problem and checkpoint.",
+        "Over all seeds and benchmarks; tokens by the benchmarks' weights, shares of all samples. A "
+        "sample cut at the cap or without a readable answer counts as wrong. Repeated: samples whose text "
+        "equals an earlier one of the same problem and checkpoint.",
     )
 
 
@@ -113,7 +130,11 @@ def _training(evidence: Evidence) -> Table:
     )
     rows: list[tuple[Value, ...]] = []
     for group in groups(evidence):
-        trained = [evidence.ledger.training[run.run_id] for run in group.runs if run.run_id in evidence.ledger.training]
+        trained = [
+            evidence.ledger.training[run.run_id]
+            for run in group.runs
+            if run.run_id in evidence.ledger.training
+        ]
         if not trained:
             rows.append((*lead(group), *(None,) * 9))
             continue
@@ -138,10 +159,10 @@ def _training(evidence: Evidence) -> Table:
         "Training",
         columns,
         tuple(rows),
-        "Whole runs, mean over seeds; shares over all rollouts and groups. A group is informative if its rewards differ; "
-        "the others teach nothing. Clipped is the mean over updates. KL (to the start policy) and entropy in nats a "
-        "token, entropy over the first and last tenth of the updates. The gap is between the engine's and the trainer's "
-        "log-probabilities, the largest of all runs.",
+        "Whole runs, mean over seeds; shares over all rollouts and groups. A group is informative if its "
+        "rewards differ; the others teach nothing. Clipped is the mean over updates. KL (to the start "
+        "policy) and entropy in nats a token, entropy over the first and last tenth of the updates. The "
+        "gap is between the engine's and the trainer's log-probabilities, the largest of all runs.",
     )
 
 

@@ -13,7 +13,9 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
     """The section on the lock and the event log."""
     blocks: list[Block] = []
     if lock.digest is None:
-        blocks.append(Prose("Nothing was locked before the runs. No verdict in this report is a registered one."))
+        blocks.append(
+            Prose("Nothing was locked before the runs. No verdict in this report is a registered one.")
+        )
     else:
         at = f", written {lock.locked_at}" if lock.locked_at else ""
         blocks.append(Prose(f"The lock{at}, has the SHA-256"))
@@ -23,7 +25,9 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
     if lock.differences:
         blocks += [Prose("What differs from it now:"), Listing(lock.differences)]
     elif lock.digest is not None:
-        blocks.append(Prose("Everything that it covers was derived again for this report, and nothing differs."))
+        blocks.append(
+            Prose("Everything that it covers was derived again for this report, and nothing differs.")
+        )
     blocks.append(_events(events))
     if lock.event_head:
         blocks += [Prose("Head of the event log's hash chain:"), Listing((lock.event_head,), mono=True)]
@@ -44,9 +48,9 @@ def reproduce(lock: LockFact) -> Section:
         "How to reproduce this",
         (
             Prose(
-                "In the study's folder. The first command derives every digest of the lock again, the second makes the "
-                "runs or finishes them, the third makes this report from the ledger: the same ledger gives the same "
-                "bytes, whatever the number of threads."
+                "In the study's folder. The first command derives every digest of the lock again, the "
+                "second makes the runs or finishes them, the third makes this report from the ledger: the "
+                "same ledger gives the same bytes, whatever the number of threads."
             ),
             Listing(("harness prereg verify", "harness run study.yaml", "harness report"), mono=True),
             environment,

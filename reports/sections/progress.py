@@ -20,13 +20,19 @@ def build(evidence: Evidence) -> Section:
     columns, lead = with_model(
         evidence,
         (
-            Column("axis", "Axis"), Column("cost", "Cost", "compact"), Column("accuracy", "Accuracy", "estimate"),
+            Column("axis", "Axis"),
+            Column("cost", "Cost", "compact"),
+            Column("accuracy", "Accuracy", "estimate"),
             Column("seeds", "Seeds", "integer"),
         ),
-    )  # fmt: skip
+    )
     for model in evidence.study.models:
         for axis, budget in evidence.study.budget.declared().items():
-            drawn = [(g, series) for g in groups(evidence, model) if (series := _series(evidence, g, axis)) is not None]
+            drawn = [
+                (g, series)
+                for g in groups(evidence, model)
+                if (series := _series(evidence, g, axis)) is not None
+            ]
             for group, one in drawn:
                 rows.extend(
                     (*lead(group), axis, x, Estimate(y, low, high), len(_curves(evidence, group, axis)))
@@ -35,19 +41,26 @@ def build(evidence: Evidence) -> Section:
             suffix = f", {model}" if len(evidence.study.models) > 1 else ""
             panels.append(
                 Panel(
-                    words.axis_title(axis) + suffix, words.axis_unit(axis), f"{average_name(evidence)} (%)",
-                    tuple(series for _, series in drawn), "step", "linear", budget,
+                    words.axis_title(axis) + suffix,
+                    words.axis_unit(axis),
+                    f"{average_name(evidence)} (%)",
+                    tuple(series for _, series in drawn),
+                    "step",
+                    "linear",
+                    budget,
                 )
-            )  # fmt: skip
+            )
     blocks: list[Block] = [
         Figure(
             "curves",
             "Accuracy as compute is spent",
-            "Mean over seeds of the last checkpoint within each cost (a step reading: nothing is interpolated, and "
-            "nothing lies beyond the budget). The band is the 95 % t interval of that mean over seeds; marks stand "
-            "where all seeds of an arm were evaluated at one cost, and at the budget.",
+            "Mean over seeds of the last checkpoint within each cost (a step reading: nothing is "
+            f"interpolated, and nothing lies beyond the budget). The band is the {words.OVER_SEEDS}; marks "
+            "stand where all seeds of an arm were evaluated at one cost, and at the budget.",
             tuple(panels),
-            Table("curves", "The plotted values", columns, tuple(rows), "Accuracy in percent.", collapsed=True),
+            Table(
+                "curves", "The plotted values", columns, tuple(rows), "Accuracy in percent.", collapsed=True
+            ),
         ),
         _sensitivity(evidence),
     ]
@@ -74,17 +87,23 @@ def _series(evidence: Evidence, group: Group, axis: Axis) -> Series | None:
     at_end = f"; {words.integer(float(np.mean(updates)))} updates" if updates else ""
     points = tuple(
         Point(
-            float(x), one.estimate,
-            f"{group.arm}: {words.number(one.estimate)} % at {words.compact(float(x))} {words.axis_unit(axis)}"
-            f" ({words.plural(len(found), 'seed')}{at_end if x == budget else ''})",
+            float(x),
+            one.estimate,
+            f"{group.arm}: {words.number(one.estimate)} % at {words.compact(float(x))} "
+            f"{words.axis_unit(axis)} ({words.plural(len(found), 'seed')}{at_end if x == budget else ''})",
         )
         for x, one in zip(cost, intervals, strict=True)
         if x in shared
-    )  # fmt: skip
+    )
     return Series(
-        group.arm, group.style, tuple(float(x) for x in cost), tuple(one.estimate for one in intervals),
-        tuple(one.low for one in intervals), tuple(one.high for one in intervals), points,
-    )  # fmt: skip
+        group.arm,
+        group.style,
+        tuple(float(x) for x in cost),
+        tuple(one.estimate for one in intervals),
+        tuple(one.low for one in intervals),
+        tuple(one.high for one in intervals),
+        points,
+    )
 
 
 def _sensitivity(evidence: Evidence) -> Table:
@@ -113,7 +132,8 @@ def _sensitivity(evidence: Evidence) -> Table:
         "Does the way of reading the curve matter?",
         columns,
         tuple(rows),
-        "Percent at the budget, mean over seeds with its 95 % t interval. The step reading is the registered one. The "
-        "linear reading needs a checkpoint at or beyond the budget in every run; a dash means that there was none. The "
-        "mean height is the area under the curve up to the budget, divided by the budget.",
+        f"Percent at the budget, mean over seeds with its {words.OVER_SEEDS}. The step reading is the "
+        "registered one. The linear reading needs a checkpoint at or beyond the budget in every run; a "
+        "dash means that there was none. The mean height is the area under the curve up to the budget, "
+        "divided by the budget.",
     )

@@ -16,12 +16,14 @@ def build(evidence: Evidence) -> Section:
     blocks: list[Block] = []
     for model in evidence.study.models:
         blocks.append(Prose(words_of_order(evidence, model)))
-        blocks.append(SideBySide(tuple(_table(evidence, model, axis) for axis in evidence.study.budget.declared())))
+        blocks.append(
+            SideBySide(tuple(_table(evidence, model, axis) for axis in evidence.study.budget.declared()))
+        )
     blocks.append(
         Prose(
-            f"Accuracy is {average_name(evidence)} in percent, the mean over seeds with its 95 % t interval over seeds. "
-            "Updates are those that the policy had had when its budget was used up, a mean over seeds. A rank "
-            "describes these runs; only a hypothesis above is a test."
+            f"Accuracy is {average_name(evidence)} in percent, the mean over n seeds with its "
+            f"{words.OVER_SEEDS}. Updates are those that the policy had had when its budget was used up, a "
+            "mean over seeds. A rank describes these runs; only a hypothesis above is a test."
         )
     )
     return Section("ranking", "The arms at matched compute", tuple(blocks))
@@ -37,20 +39,14 @@ def words_of_order(evidence: Evidence, model: str) -> str:
     if len(known) == 1:
         axis, order = next(iter(known.items()))
         return f"{_capital(words.axis_phrase(axis))}{on}, the order is {', '.join(order)}."
-    if len({order for order in known.values()}) == 1:
+    if len(set(known.values())) == 1:
         return f"The arms{on} stand in the same order on every axis: {', '.join(next(iter(known.values())))}."
     parts = [f"{words.axis_phrase(axis)} {', '.join(order)}" for axis, order in known.items()]
     return f"The order of the arms{on} changes with what is held equal: {'; '.join(parts)}."
 
 
-def order_changes(evidence: Evidence, model: str) -> bool:
-    """Whether two axes rank the arms differently."""
-    orders = {_order(evidence, model, axis) for axis in evidence.study.budget.declared()}
-    return len({order for order in orders if len(order) > 1}) > 1
-
-
 def _scores(evidence: Evidence, model: str, axis: Axis) -> list[tuple[str, Estimate, int, float]]:
-    """Arm, accuracy, seeds and mean updates, best first; arms without an accuracy last, ties by the study's order."""
+    """Arm, accuracy, seeds and mean updates, best first and then by the study's order; the unread last."""
     rows = []
     for group in groups(evidence, model):
         read = policies(evidence, group, Moment(axis))
@@ -73,22 +69,33 @@ def _table(evidence: Evidence, model: str, axis: Axis) -> Table:
         better = sum(1 for _, other, count, _ in ranked if count and other.value > estimate.value)
         missing = seeds == 0
         rows.append(
-            (None if missing else better + 1, arm, None if missing else estimate, None if missing else updates, seeds)
+            (
+                None if missing else better + 1,
+                arm,
+                None if missing else estimate,
+                None if missing else updates,
+                seeds,
+            )
         )
     budget = evidence.study.budget.declared()[axis]
     suffix = f"_{model}" if len(evidence.study.models) > 1 else ""
     return Table(
         f"ranking_{axis}{suffix}",
-        f"{_capital(words.axis_title(axis))}: {words.compact(budget)} {words.axis_unit(axis)}",
+        f"{_capital(words.axis_title(axis))}: {_amount(axis, budget)}",
         (
             Column("rank", "Rank", "integer"),
             Column("arm", "Arm"),
             Column("accuracy", "Accuracy", "estimate"),
             Column("updates", "Updates", "integer"),
-            Column("seeds", "Seeds", "integer"),
+            Column("seeds", "n", "integer"),
         ),
         tuple(rows),
     )
+
+
+def _amount(axis: Axis, budget: float) -> str:
+    """The budget without repeating what the heading says: seconds alone are in need of their unit."""
+    return f"{words.compact(budget)} s" if axis == "device_seconds" else words.compact(budget)
 
 
 def _capital(text: str) -> str:

@@ -21,7 +21,9 @@ _SAID = {
 }
 
 
-def result(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison, verdict: Verdict) -> HypothesisResult:
+def result(
+    evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison, verdict: Verdict
+) -> HypothesisResult:
     """Everything the report says of one hypothesis."""
     return HypothesisResult(
         id=hypothesis.id,
@@ -65,9 +67,11 @@ def summary(results: tuple[HypothesisResult, ...]) -> str:
     noun = "hypothesis" if len(results) == 1 else "hypotheses"
     words_used = {one.word for one in results}
     if "UNREGISTERED" in words_used:
-        return f"Nothing here is a registered result. Taken by themselves, of {len(results)} {noun}: {words.joined(parts)}."
+        return f"No result here is registered. By itself, of {len(results)} {noun}: {words.joined(parts)}."
     if "DEVIATED" in words_used:
-        return f"The study deviates from its lock. Statistically, of {len(results)} {noun}: {words.joined(parts)}."
+        return (
+            f"The study deviates from its lock. By itself, of {len(results)} {noun}: {words.joined(parts)}."
+        )
     return f"Of {len(results)} registered {noun}: {words.joined(parts)}."
 
 
@@ -94,15 +98,19 @@ def _estimand(evidence: Evidence, hypothesis: Hypothesis) -> str:
     problems = "these problems" if hypothesis.population.problems == "fixed" else "problems like these"
     model = f" on {model_of(evidence, hypothesis)}" if len(evidence.study.models) > 1 else ""
     return (
-        f"{hypothesis.treatment} minus {hypothesis.control}{model}, {_metric(evidence, hypothesis)} in percentage "
-        f"points over {over if len(names) > 1 else names[0]}, {_where(evidence, hypothesis)}; paired by seed, over "
-        f"training seeds on {problems}. Truncated answers count as wrong, interrupted runs are resumed, diverged "
-        "runs are kept."
+        f"{hypothesis.treatment} minus {hypothesis.control}{model}, {_metric(evidence, hypothesis)} in "
+        f"percentage points over {over if len(names) > 1 else names[0]}, {_where(evidence, hypothesis)}; "
+        f"paired by seed, over training seeds on {problems}. Truncated answers count as wrong, interrupted "
+        "runs are resumed, diverged runs are kept."
     )
 
 
 def _test(hypothesis: Hypothesis, verdict: Verdict) -> str:
-    name = "seeds x problems with Satterthwaite df" if isinstance(hypothesis.test, CrossedSatterthwaite) else "paired t"
+    name = (
+        "seeds × problems with Satterthwaite df"
+        if isinstance(hypothesis.test, CrossedSatterthwaite)
+        else "paired t"
+    )
     sides = "two-sided" if hypothesis.direction == "two_sided" else f"one-sided ({hypothesis.direction})"
     null = "no effect"
     if hypothesis.decision == "exceeds_smallest_effect":
@@ -113,7 +121,7 @@ def _test(hypothesis: Hypothesis, verdict: Verdict) -> str:
 
 def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison, verdict: Verdict) -> str:
     effect = comparison.effect
-    said = _SAID[verdict.outcome]
+    said = _said(verdict)
     if effect is None or verdict.outcome in ("NOT_TESTED", "INADMISSIBLE"):
         return f"{_head(verdict)}{said}: {_first(verdict.reasons)}."
     where = _where(evidence, hypothesis)
@@ -121,11 +129,20 @@ def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison
     way = "above" if effect.estimate >= 0 else "below"
     metric = _metric(evidence, hypothesis)
     body = (
-        f"{where[0].upper()}{where[1:]}, {hypothesis.treatment} scored {size} points {way} {hypothesis.control} "
-        f"on {metric} ({words.interval_text(effect)}; {effect.method}, df {words.df_text(effect.df)}; "
-        f"{_p_words(hypothesis, verdict)}), an estimate for {effect.generalises_to}; {said}."
+        f"{where[0].upper()}{where[1:]}, {hypothesis.treatment} scored {size} points {way} "
+        f"{hypothesis.control} on {metric} ({words.interval_text(effect)}; {method_line(effect)}; "
+        f"{_p_words(hypothesis, verdict)}); {said}."
     )
     return f"{_head(verdict)}{body}"
+
+
+def _said(verdict: Verdict) -> str:
+    """What follows for the claim; a test that nobody registered confirms and refutes nothing."""
+    if verdict.outcome in ("NOT_TESTED", "INADMISSIBLE"):
+        return _SAID[verdict.outcome]
+    if verdict.word == "UNREGISTERED":
+        return "the claim was not registered, so this neither confirms nor refutes it"
+    return f"{'by the statistics alone, ' if verdict.word == 'DEVIATED' else ''}{_SAID[verdict.outcome]}"
 
 
 def _head(verdict: Verdict) -> str:
@@ -164,6 +181,11 @@ def _updates(counts: tuple[int, ...]) -> str:
     return f"{low:,} updates" if low == high else f"{low:,} to {high:,} updates"
 
 
+def interval_line(interval: Interval) -> str:
+    """An interval with its method, its df and what it speaks of."""
+    return f"{words.interval_text(interval)} ({method_line(interval)})"
+
+
 def method_line(interval: Interval) -> str:
     """How an interval was made and what it speaks of."""
-    return f"{interval.method}, df {words.df_text(interval.df)}; speaks of {interval.generalises_to}"
+    return f"{interval.method}, df {words.df_text(interval.df)}, for {interval.generalises_to}"

@@ -55,10 +55,10 @@ def append_costs(writer: LedgerWriter, step: int, tokens: int, seconds: float = 
     ])  # fmt: skip
 
 
-def append_update(writer: LedgerWriter, step: int, tokens: int, seconds: float) -> None:
+def append_update(writer: LedgerWriter, step: int, tokens: int, seconds: float, loss: float = -0.1) -> None:
     """The row of `updates` with these running totals of tokens and seconds."""
     writer.append("updates", {
-        "step": step, "loss": -0.1, "kl": None, "clip_share": 0.0, "groups": GROUPS, "informative_groups": 1,
+        "step": step, "loss": loss, "kl": None, "clip_share": 0.0, "groups": GROUPS, "informative_groups": 1,
         "gradient_norm": 1.0, "learning_rate": 1e-4, "logprob_gap": 1e-6, "logprob_gap_max": 1e-5,
         "reward": 0.5, "entropy": 0.2, "generated_tokens": 1, "mean_length": 8.0, "truncated": 0,
         "cum_updates": step,
@@ -76,7 +76,7 @@ def append_evaluation(writer: LedgerWriter, step: int) -> None:
     })  # fmt: skip
     writer.append("evaluations", {
         "step": step, "benchmark": "easy", "problems": 1, "samples": 3, "generated_tokens": 12,
-        "truncated": 0,
+        "truncated": 0, "occasion": "grid",
         "cost_updates": step, "cost_generated_tokens": writer_tokens(step),
         "cost_device_seconds": float(step),
         "cost_train_flops": 10.0 * writer_tokens(step), "policy_digest": "0" * 64,

@@ -1,0 +1,73 @@
+"""Credit: each completion's mean is kept, and no completion's credit depends on another's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from prereg.trainer import MarginCredit, ShuffledCredit, UniformCredit
+from trainers.credit import build_credit
+from trainers.noise import sequence_key
+from trainers.segments import Segments
+from trainers.statistics import TokenStatistics
+
+LENGTHS = [3, 11, 1, 6]
+SPECS = [UniformCredit(), MarginCredit(low=0.2, high=0.8, floor=0.1), ShuffledCredit(low=0.2, high=0.8, floor=0.1)]
+
+
+def statistics(margin: torch.Tensor) -> TokenStatistics:
+    return TokenStatistics(torch.zeros_like(margin), torch.zeros_like(margin), margin)
+
+
+def margins(seed: int = 0) -> torch.Tensor:
+    return torch.rand(sum(LENGTHS), generator=torch.Generator().manual_seed(seed))
+
+
+def keys(count: int = len(LENGTHS)) -> torch.Tensor:
+    return torch.tensor([sequence_key("credit", i) for i in range(count)])
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda s: s.kind)
+def test_mean_over_each_completion_is_one(spec: object) -> None:
+    segments = Segments.of(LENGTHS)
+    multipliers = build_credit(spec).multipliers(statistics(margins()), segments, keys())  # type: ignore[arg-type]
+    assert segments.mean(multipliers).tolist() == pytest.approx([1.0] * 4, rel=1e-5)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda s: s.kind)
+def test_credit_of_a_completion_is_the_same_alone_and_in_any_company(spec: object) -> None:
+    method = build_credit(spec)  # type: ignore[arg-type]
+    together = method.multipliers(statistics(margins()), Segments.of(LENGTHS), keys()).split(LENGTHS)
+    for i, alone in enumerate(margins().split(LENGTHS)):
+        found = method.multipliers(statistics(alone), Segments.of([LENGTHS[i]]), keys()[i : i + 1])
+        torch.testing.assert_close(found, together[i], rtol=1e-6, atol=1e-7)
+
+
+def test_normalising_over_the_batch_would_not_keep_a_completions_mean() -> None:
+    method = build_credit(MarginCredit())
+    scores = method.scores(margins())  # type: ignore[attr-defined]
+    over_batch = scores / scores.mean()
+    assert Segments.of(LENGTHS).mean(over_batch).tolist() != pytest.approx([1.0] * 4, rel=1e-2)
+
+
+def test_margin_scores_by_hand() -> None:
+    method = build_credit(MarginCredit(low=0.2, high=0.8, floor=0.1))
+    scores = method.scores(torch.tensor([0.0, 0.2, 0.5, 0.8, 1.0]))  # type: ignore[attr-defined]
+    assert scores.tolist() == pytest.approx([1.0, 1.0, 0.55, 0.1, 0.1])
+    found = method.multipliers(
+        statistics(torch.tensor([0.0, 0.5, 1.0])), Segments.of([3]), keys(1)
+    )
+    assert found.tolist() == pytest.approx([1 / 0.55, 1.0, 0.1 / 0.55], rel=1e-5)
+
+
+def test_shuffled_permutes_the_scores_within_each_completion_only() -> None:
+    guided = build_credit(MarginCredit()).multipliers(statistics(margins()), Segments.of(LENGTHS), keys())
+    placebo = build_credit(ShuffledCredit()).multipliers(statistics(margins()), Segments.of(LENGTHS), keys())
+    assert not torch.equal(guided, placebo)
+    for a, b in zip(guided.split(LENGTHS), placebo.split(LENGTHS), strict=True):
+        torch.testing.assert_close(a.sort().values, b.sort().values)
+
+
+def test_a_floor_of_one_is_uniform_credit() -> None:
+    found = build_credit(MarginCredit(floor=1.0)).multipliers(statistics(margins()), Segments.of(LENGTHS), keys())
+    assert found.tolist() == pytest.approx([1.0] * sum(LENGTHS))
