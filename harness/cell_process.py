@@ -14,28 +14,17 @@ from types import FrameType
 from typing import Any
 
 import torch
-from transformers.utils.logging import disable_progress_bar
 
 from harness.cells import Cell
-from harness.clock import make_clock
-from harness.evaluation import BenchmarkTask
 from harness.exclusive import exclusive
 from harness.folders import RunFolder, write_json
-from harness.grading.build import make_grader
 from harness.ledger.compaction import compact
 
 from harness.ledger.reader import content_digest, read_run
 from harness.ledger.writer import LedgerWriter
-from harness.meter import RunMeter
-from harness.models import load_tokenizer, make_prompts, model_folder
+from harness.preparing import PreparedCell, prepare_cell
 from harness.run import Interrupted, Run, RunState
-from harness.tasks.resolve import load_task
-from prereg.sources import Model
 from prereg.study import Study
-from prereg.trainer import Trainer
-from trainers.engines.transformers import TransformersEngine
-from trainers.loop import Learner
-from trainers.policy import Policy
 
 PACKAGES = ("torch", "transformers", "peft", "numpy", "pyarrow", "tokenizers", "safetensors", "math-verify")
 """Packages whose version a run records."""
@@ -76,33 +65,17 @@ def _train(
     study: Study, study_folder: Path, cell: Cell, folder: RunFolder, identity: dict[str, Any],
     should_stop: Callable[[], bool],
 ) -> None:  # fmt: skip
-    disable_progress_bar()
-    spec = study.trainer_of(cell.arm)
-    device = _device(study, spec)
-    model_spec = study.models[cell.model]
-    source = model_folder(model_spec.source, study_folder)
-    tokenizer = load_tokenizer(source)
-    policy = Policy.load(
-        source, dtype=model_spec.dtype, adapter=spec.adapter, device=device, seed=cell.seed,
-        logits_chunk=spec.logits_chunk, gradient_checkpointing=spec.gradient_checkpointing,
-    )  # fmt: skip
-    engine = TransformersEngine(policy, tokenizer, model_spec.stop)
-    training = study.data.training
-    prompts = make_prompts(load_task(training.source, study_folder).items, model_spec, tokenizer)
-    clock = make_clock(study.budget.clock, device.type)
-    write_json(folder.facts, _facts(study, cell, spec, clock.device_kind, policy, identity))
-    ledger = LedgerWriter(folder.path, cell.run_id)
     with ExitStack() as graders:
-        grader = graders.enter_context(make_grader(training.grader))
-        benchmarks = _benchmarks(study, study_folder, model_spec, tokenizer, graders)
-        meter = RunMeter(clock)
-        learner = Learner(spec, policy, engine, prompts, grader, meter, cell.seed)
+        ready = prepare_cell(study, study_folder, cell, graders)
+        write_json(folder.facts, _facts(study, cell, ready, identity))
+        ledger = LedgerWriter(folder.path, cell.run_id)
         progress = _Progress(folder, study)
         run = Run(
-            study, cell, learner, benchmarks, ledger, meter, should_stop=should_stop, on_progress=progress.show
-        )
+            study, cell, ready.learner, ready.benchmarks, ledger, ready.meter, should_stop=should_stop,
+            on_progress=progress.show,
+        )  # fmt: skip
         before = read_run(folder.path)
-        if before is not None and before.checkpoint is not None:
+        if before is not None:
             run.resume(before.checkpoint)
         try:
             run.to_the_end()
@@ -125,42 +98,19 @@ def _finish(cell: Cell, folder: RunFolder, identity: dict[str, Any]) -> None:
     )
 
 
-def _benchmarks(
-    study: Study, study_folder: Path, model: Model, tokenizer: Any, graders: ExitStack
-) -> list[BenchmarkTask]:
-    return [
-        BenchmarkTask(
-            name,
-            benchmark,
-            make_prompts(load_task(benchmark.source, study_folder).items, model, tokenizer),
-            graders.enter_context(make_grader(benchmark.grader)),
-        )
-        for name, benchmark in study.data.benchmarks.items()
-    ]
-
-
-def _device(study: Study, spec: Trainer) -> torch.device:
-    torch.set_num_threads(spec.torch_threads)
-    torch.manual_seed(0)  # nothing draws from it; a library that did would at least be reproducible
-    torch.use_deterministic_algorithms(study.environment.deterministic)
-    return torch.device(study.environment.device)
-
-
-def _facts(
-    study: Study, cell: Cell, spec: Trainer, device_kind: str, policy: Policy, identity: dict[str, Any]
-) -> dict[str, Any]:
+def _facts(study: Study, cell: Cell, ready: PreparedCell, identity: dict[str, Any]) -> dict[str, Any]:
     """What the run used, as opposed to what was asked for."""
     return {
         "run_id": cell.run_id,
         "arm": cell.arm,
         "model": cell.model,
         "seed": cell.seed,
-        "trainer": spec.model_dump(mode="json"),
-        "trained_weights": sum(p.numel() for p in policy.trainable.values()),
-        "start_digest": policy.digest(),
-        "base_digest": policy.digest(base=True),
+        "trainer": ready.spec.model_dump(mode="json"),
+        "trained_weights": sum(p.numel() for p in ready.policy.trainable.values()),
+        "start_digest": ready.policy.digest(),
+        "base_digest": ready.policy.digest(base=True),
         "device": study.environment.device,
-        "device_kind": device_kind,
+        "device_kind": ready.meter.clock.device_kind,
         "torch_threads": torch.get_num_threads(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "python": platform.python_version(),

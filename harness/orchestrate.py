@@ -26,6 +26,7 @@ from prereg.events import EventKind, append_event, read_events
 from prereg.layout import StudyLayout
 from prereg.problems import Problem, Refused
 from prereg.source import LoadedStudy, load_study
+from prereg.study import Study
 
 POLL_SECONDS = 0.1
 
@@ -83,8 +84,7 @@ def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: 
         _record_missed_ends(root)
         todo = [cell for cell in cells if not root.folder(cell).finished]
         devices = _gpus() if study.environment.device == "cuda" else []
-        count = slots or study.environment.slots or len(devices) or max(1, _cores())
-        slots_needed = max(1, min(count, len(todo) or 1))
+        slots_needed = max(1, min(slots or slots_of(study), len(todo) or 1))
         executor = LocalExecutor(slots_needed, devices, warm=study.environment.device == "cpu")
         executor.submit([_command(root, cell) for cell in todo])
         interrupted = _drive(root, cells, todo, executor, view)
@@ -179,6 +179,12 @@ def _command(root: StudyRoot, cell: Cell) -> CellCommand:
         "TOKENIZERS_PARALLELISM": "false", "PYTHONFAULTHANDLER": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     }  # fmt: skip
     return CellCommand(cell.run_id, tuple(command), root.folder(cell).log, environment)
+
+
+def slots_of(study: Study) -> int:
+    """Runs at a time: as the study says, or one a GPU, or one a CPU core."""
+    on_gpus = len(_gpus()) if study.environment.device == "cuda" else 0
+    return study.environment.slots or on_gpus or max(1, _cores())
 
 
 def _cores() -> int:

@@ -50,7 +50,7 @@ def plan_of(study: Study, problems: dict[str, int]) -> Plan:
     """
     cells = cells_of(study)
     budgets = {str(axis): value for axis, value in study.budget.declared().items()}
-    evaluations = 1 + len(budgets) + _grid_points(study)
+    evaluations = evaluations_of(study)
     samples = sum(problems[name] * b.samples for name, b in study.data.benchmarks.items())
     tokens = sum(problems[name] * b.samples * b.max_new_tokens for name, b in study.data.benchmarks.items())
     arms = tuple(
@@ -65,6 +65,11 @@ def plan_of(study: Study, problems: dict[str, int]) -> Plan:
         arms=arms,
         notes=_notes(study, budgets),
     )
+
+
+def evaluations_of(study: Study) -> int:
+    """Evaluations of a run, at most: the start, every budget, and the grid up to the budget on its axis."""
+    return 1 + len(study.budget.declared()) + _grid_points(study)
 
 
 def _arm_cost(study: Study, arm: str, model: str, budgets: dict[str, float]) -> ArmCost:

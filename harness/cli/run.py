@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cyclopts import App
 
 from harness.cli.output import BUG, DONE, INTERRUPTED, REFUSED, SOME_FAILED, emit, note
 from prereg.problems import Problem, Refused
+
+if TYPE_CHECKING:
+    from harness.measuring import MeasuredArm
+    from prereg.source import LoadedStudy
 
 
 def register(app: App) -> None:
@@ -19,18 +24,21 @@ def register(app: App) -> None:
     app.command(run_cell, name="run-cell", show=False)
 
 
-def plan(study: Path | None = None, *, json: bool = False) -> None:
-    """Show what a study will run and what it will cost at most, without running anything.
+def plan(study: Path | None = None, *, measure: bool = False, json: bool = False) -> None:
+    """Show what a study will run and what it will cost at most.
 
     Parameters
     ----------
     study
         The study file; left out, the one in this folder.
+    measure
+        Also make a few updates and samples of every arm here, throw them away, and predict the cost from them.
     json
         Print one JSON document.
     """
     from harness.plan import plan_of
-    from harness.plan_text import render
+    from harness.orchestrate import slots_of
+    from harness.plan_text import render, render_measured
     from harness.tasks.resolve import load_task
     from prereg.checks import check
     from prereg.layout import find_study
@@ -43,10 +51,20 @@ def plan(study: Path | None = None, *, json: bool = False) -> None:
         for name, benchmark in loaded.study.data.benchmarks.items()
     }
     made = plan_of(loaded.study, sizes)
+    measured = _measured(loaded) if measure else []
     if json:
-        emit(made.to_json())
-    else:
-        print(render(made))
+        emit(made.to_json() | ({"measured": [arm.to_json() for arm in measured]} if measure else {}))
+        return
+    print(render(made))
+    if measured:
+        print("\n" + render_measured(measured, slots_of(loaded.study)))
+
+
+def _measured(loaded: LoadedStudy) -> list[MeasuredArm]:
+    from harness.measuring import measure_arm
+
+    pairs = [(arm, model) for model in loaded.study.models for arm in loaded.study.arms]
+    return [measure_arm(loaded.study, loaded.folder, arm, model) for arm, model in pairs]
 
 
 def run(

@@ -154,7 +154,10 @@ def test_the_starter_s_problems_are_right_distinct_and_apart() -> None:
 
 def test_every_field_that_the_starter_comments_on_exists(tmp_path: Path) -> None:
     """Uncommenting the offered lines gives a study that is still valid."""
-    text = starter_files("builtin")["study.yaml"]
+    files = starter_files("files")
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    text = files["study.yaml"]
     for old, new in (
         ("# description: A", "description: A"),
         ("    # family: main  ", "    family: main  "),

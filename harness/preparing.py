@@ -1,0 +1,101 @@
+"""Building everything that a cell needs in this process: model, prompts, graders, engine, learner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from transformers.utils.logging import disable_progress_bar
+
+from harness.cells import Cell
+from harness.clock import make_clock
+from harness.evaluation import BenchmarkTask
+from harness.grading.build import make_grader
+from harness.meter import RunMeter
+from harness.models import load_tokenizer, make_prompts, model_folder
+from harness.tasks.resolve import load_task
+from prereg.problems import Problem, Refused
+from prereg.study import Study
+from prereg.trainer import Trainer
+from trainers.engines.transformers import TransformersEngine
+from trainers.loop import Learner
+from trainers.policy import Policy
+from trainers.types import Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCell:
+    """A cell that can train and be evaluated."""
+
+    spec: Trainer
+    policy: Policy
+    learner: Learner
+    benchmarks: list[BenchmarkTask]
+    meter: RunMeter
+
+
+def prepare_cell(study: Study, study_folder: Path, cell: Cell, graders: ExitStack) -> PreparedCell:
+    """Load the cell's model and tasks. Graders may hold processes; `graders` closes them.
+
+    Raises Refused where the model cannot be used or is too short for the prompts.
+    """
+    disable_progress_bar()
+    spec = study.trainer_of(cell.arm)
+    device = _device(study, spec)
+    model = study.models[cell.model]
+    source = model_folder(model.source, study_folder)
+    tokenizer = load_tokenizer(source)
+    policy = _load_policy(study, cell, spec, source, device)
+    prompts = make_prompts(load_task(study.data.training.source, study_folder).items, model, tokenizer)
+    _check_room(policy, "training", prompts, spec.max_new_tokens)
+    benchmarks = []
+    for name, benchmark in study.data.benchmarks.items():
+        problems = make_prompts(load_task(benchmark.source, study_folder).items, model, tokenizer)
+        _check_room(policy, name, problems, benchmark.max_new_tokens)
+        grader = graders.enter_context(make_grader(benchmark.grader))
+        benchmarks.append(BenchmarkTask(name, benchmark, problems, grader))
+    meter = RunMeter(make_clock(study.budget.clock, device.type))
+    engine = TransformersEngine(policy, tokenizer, model.stop)
+    grader = graders.enter_context(make_grader(study.data.training.grader))
+    learner = Learner(spec, policy, engine, prompts, grader, meter, cell.seed)
+    return PreparedCell(spec, policy, learner, benchmarks, meter)
+
+
+def _device(study: Study, spec: Trainer) -> torch.device:
+    torch.set_num_threads(spec.torch_threads)
+    torch.manual_seed(0)  # nothing draws from it; a library that did would at least be reproducible
+    torch.use_deterministic_algorithms(study.environment.deterministic)
+    if study.environment.device == "cuda" and not torch.cuda.is_available():
+        raise Refused(
+            Problem("the study asks for environment.device cuda, but torch sees no GPU here",
+                    hint="run it on a machine with a GPU and a CUDA build of torch")
+        )  # fmt: skip
+    return torch.device(study.environment.device)
+
+
+def _load_policy(study: Study, cell: Cell, spec: Trainer, source: Path, device: torch.device) -> Policy:
+    try:
+        return Policy.load(
+            source, dtype=study.models[cell.model].dtype, adapter=spec.adapter, device=device, seed=cell.seed,
+            logits_chunk=spec.logits_chunk, gradient_checkpointing=spec.gradient_checkpointing,
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError) as error:  # what transformers and peft raise for a model they refuse
+        raise Refused(Problem(f"the model {cell.model!r} cannot be used: {error}", file=str(source))) from error
+
+
+def _check_room(policy: Policy, name: str, prompts: Sequence[Prompt], new_tokens: int) -> None:
+    """Refuse prompts that would run past the positions that the model knows."""
+    positions = getattr(policy.model.config.get_text_config(), "max_position_embeddings", None)
+    longest = max(prompts, key=lambda p: len(p.token_ids))
+    needed = len(longest.token_ids) + new_tokens
+    if positions is not None and needed > positions:
+        raise Refused(
+            Problem(
+                f"{name}: the prompt of {longest.id!r} has {len(longest.token_ids)} tokens, which with max_new_tokens "
+                f"{new_tokens} is more than the model's {positions} positions",
+                hint="lower max_new_tokens or leave out long prompts",
+            )
+        )
