@@ -22,7 +22,6 @@ from harness.exclusive import exclusive
 from harness.folders import RunFolder, write_json
 from harness.grading.build import make_grader
 from harness.ledger.compaction import compact
-
 from harness.ledger.reader import content_digest, read_run
 from harness.ledger.writer import LedgerWriter
 from harness.meter import RunMeter
@@ -97,7 +96,14 @@ def _train(
         learner = Learner(spec, policy, engine, prompts, grader, meter, cell.seed)
         progress = _Progress(folder, study)
         run = Run(
-            study, cell, learner, benchmarks, ledger, meter, should_stop=should_stop, on_progress=progress.show
+            study,
+            cell,
+            learner,
+            benchmarks,
+            ledger,
+            meter,
+            should_stop=should_stop,
+            on_progress=progress.show,
         )
         before = read_run(folder.path)
         if before is not None and before.checkpoint is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.now import utc_now
 from harness.resolving import resolve_sources
 from harness.versions import code_version, environment
-from harness.now import utc_now
 from prereg.checks import check
 from prereg.difference import Difference, compare, mismatch
 from prereg.events import append_event, head, read_events
@@ -49,7 +49,10 @@ def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
     append_event(layout.events, "lock", summary, now, {"lock": lock.sha256})
     notes = resolved.notes
     if code.dirty:
-        notes = (*notes, "the code differs from its git commit; the lock holds a digest of the files themselves")
+        notes = (
+            *notes,
+            "the code differs from its git commit; the lock holds a digest of the files themselves",
+        )
     return lock, notes, head(layout.events)
 
 

@@ -18,9 +18,9 @@ from harness.executors import CellCommand
 from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
 from harness.locking import locked_study
+from harness.now import utc_now
 from harness.progress import ProgressView
 from harness.status import CellState, cell_state
-from harness.now import utc_now
 from prereg.checks import check
 from prereg.events import EventKind, append_event
 from prereg.layout import StudyLayout
@@ -96,10 +96,16 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(
-            Problem(f"the folder cannot be made: {error.strerror}", file=str(path), hint="check who owns the place")
+            Problem(
+                f"the folder cannot be made: {error.strerror}",
+                file=str(path),
+                hint="check who owns the place",
+            )
         ) from error
     if not os.access(path, os.W_OK):
-        raise Refused(Problem("the folder cannot be written to", file=str(path), hint="check its permissions"))
+        raise Refused(
+            Problem("the folder cannot be written to", file=str(path), hint="check its permissions")
+        )
 
 
 def _drive(
@@ -150,7 +156,12 @@ def _log_end(root: StudyRoot, folder: RunFolder, run_id: str, view: ProgressView
 
 
 def _log(root: StudyRoot, kind: EventKind, run_id: str, data: dict[str, Any] | None = None) -> None:
-    words = {"run_started": "started", "run_resumed": "resumed", "run_finished": "finished", "run_failed": "failed"}
+    words = {
+        "run_started": "started",
+        "run_resumed": "resumed",
+        "run_finished": "finished",
+        "run_failed": "failed",
+    }
     append_event(root.events, kind, f"{words[kind]} {run_id}", utc_now(), data or {"run": run_id})
 
 

@@ -72,7 +72,9 @@ def _is_wanted(path: PurePosixPath) -> bool:
 
 def _task_digest(source: TaskSource, digest: str, items: int) -> SourceDigest:
     if source.kind == "builtin":
-        what = f"{items} problems of the built-in task {source.name}, split {source.split}, seed {source.seed}"
+        what = (
+            f"{items} problems of the built-in task {source.name}, split {source.split}, seed {source.seed}"
+        )
     else:
         what = f"{items} problems of {source.path}"
     return SourceDigest(what=what, sha256=digest, items=items)

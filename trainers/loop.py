@@ -184,11 +184,17 @@ class _Optimisation:
         for part in parts:
             trained = [int(i) for i in part if signal[i]]
             if trained:
-                share = denominator(spec.loss, sum(len(self.completions[i].token_ids) for i in part), len(part))
+                share = denominator(
+                    spec.loss, sum(len(self.completions[i].token_ids) for i in part), len(part)
+                )
                 self._optimizer_step(trained, share, old, reference)
 
     def _optimizer_step(
-        self, trained: list[int], share: float, old: dict[int, torch.Tensor], reference: dict[int, torch.Tensor]
+        self,
+        trained: list[int],
+        share: float,
+        old: dict[int, torch.Tensor],
+        reference: dict[int, torch.Tensor],
     ) -> None:
         learner, spec = self.learner, self.learner.spec
         learner.optimizer.zero_grad(set_to_none=True)

@@ -68,7 +68,9 @@ def policy_loss(
     clipped = (bounded * advantage < ratio * advantage).detach()
     if spec.importance != "none":
         if engine_logprob is None:
-            raise ValueError(f"importance correction {spec.importance!r} needs the engine's log-probabilities")
+            raise ValueError(
+                f"importance correction {spec.importance!r} needs the engine's log-probabilities"
+            )
         surrogate = surrogate * importance_weight(old_logprob - engine_logprob, segments, spec)
     per_token = -surrogate
     kl = torch.zeros((), device=logprob.device)

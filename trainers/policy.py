@@ -41,7 +41,10 @@ class Batch:
 
     @classmethod
     def of(
-        cls, prompts: Sequence[Sequence[int]], completions: Sequence[npt.NDArray[np.int32]], device: torch.device
+        cls,
+        prompts: Sequence[Sequence[int]],
+        completions: Sequence[npt.NDArray[np.int32]],
+        device: torch.device,
     ) -> Batch:
         """Lay out prompts and their completions, all as token ids."""
         width = max(len(p) + len(c) for p, c in zip(prompts, completions, strict=True))
@@ -174,7 +177,9 @@ class Policy:
     def _check_output_layer(self) -> None:
         """Refuse a model whose logits are not its output layer's (soft caps, scales) or whose head is adapted."""
         if not isinstance(self._head, torch.nn.Linear):
-            raise UnsupportedModel("the output layer is not a plain linear layer; leave it out of the LoRA targets")
+            raise UnsupportedModel(
+                "the output layer is not a plain linear layer; leave it out of the LoRA targets"
+            )
         probe = torch.arange(1, 5, device=self.device)[None]
         with torch.no_grad():
             hidden = self._body(input_ids=probe, use_cache=False).last_hidden_state

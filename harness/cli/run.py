@@ -166,7 +166,9 @@ def report(
         })  # fmt: skip
         return
     if result.finished < result.planned:
-        note(f"a look: only {result.finished} of {result.planned} runs are finished; the event log records it")
+        note(
+            f"a look: only {result.finished} of {result.planned} runs are finished; the event log records it"
+        )
     for hypothesis, verdict in result.verdicts.items():
         note(f"{hypothesis}: {verdict}")
     print(result.paths.html)

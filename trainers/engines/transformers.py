@@ -41,7 +41,9 @@ class TransformersEngine:
         results: dict[int, Completion] = {}
         for start in range(0, len(order), sampling.max_batch):
             chosen = order[start : start + sampling.max_batch]
-            for i, completion in zip(chosen, self._decode([requests[i] for i in chosen], sampling), strict=True):
+            for i, completion in zip(
+                chosen, self._decode([requests[i] for i in chosen], sampling), strict=True
+            ):
                 results[i] = completion
         return [results[i] for i in range(len(requests))]
 
@@ -126,7 +128,9 @@ def end_token_ids(model: Any, tokenizer: Any) -> list[int]:
 class _DecodingState:
     """The cache, the mask and the last logits of the rows that still decode."""
 
-    def __init__(self, cache: Any, mask: torch.Tensor | None, positions: torch.Tensor, logits: torch.Tensor) -> None:
+    def __init__(
+        self, cache: Any, mask: torch.Tensor | None, positions: torch.Tensor, logits: torch.Tensor
+    ) -> None:
         self.cache = cache
         self.mask = mask
         """Which cached positions are real, bool (rows, capacity); None if no prompt is padded."""
