@@ -51,6 +51,6 @@ def run_one(root: StudyRoot, cell: Cell, *, stop_with_parent: bool) -> bool:
 
 
 def _parent_watch() -> Callable[[], bool]:
-    """Whether the process that started this one is gone: nobody would collect the run, so it stops cleanly."""
+    """Whether the process that started this one is gone: with nobody to collect it, the run stops cleanly."""
     parent = os.getppid()
     return lambda: os.getppid() != parent

@@ -42,8 +42,8 @@ def report_study(
 ) -> ReportResult:
     """Write the report of a study. `at` is the moment printed on it.
 
-    Raises Refused if there are no runs or the ledger is damaged, and LockMismatch if the lock or the event log
-    was altered. A study that merely differs from its lock is reported, with every difference on it.
+    Raises Refused if there are no runs or the ledger is damaged, and LockMismatch if the lock or the event
+    log was altered. A study that merely differs from its lock is reported, with every difference on it.
     """
     from reports.build import build_report, write_report
 
@@ -149,7 +149,7 @@ def _marks(root: StudyRoot) -> tuple[str, ...]:
 
 
 def _log(root: StudyRoot, now: datetime, finished: int, planned: int) -> None:
-    """A look at incomplete results is an event of its own kind, since it may have influenced what came after."""
+    """A look at incomplete results is an event of its own kind: it may have influenced what came after."""
     data = {"finished": finished, "planned": planned}
     if finished < planned:
         append_event(root.events, "look", f"report on {finished} of {planned} runs", now, data)

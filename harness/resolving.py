@@ -50,7 +50,8 @@ def _overlaps(trained: list[str], problems: dict[str, list[str]]) -> Iterator[st
     """What the declared limit lets through, a sentence a benchmark."""
     for name, texts in problems.items():
         if matches := find_matches(trained, texts):
-            yield f"{len(matches)} of {len(texts)} problems of {name} stand among the training prompts, as allowed"
+            counted = f"{len(matches)} of {len(texts)} problems of {name}"
+            yield f"{counted} stand among the training prompts, as allowed"
 
 
 def _model_digest(loaded: LoadedStudy, model: Model) -> SourceDigest:

@@ -1,4 +1,4 @@
-"""The transformers engine: exact log-probs, the right law, and completions that owe nothing to their company."""
+"""The transformers engine: exact log-probs, the right law, completions that owe nothing to their company."""
 
 from __future__ import annotations
 

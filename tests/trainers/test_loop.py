@@ -29,7 +29,7 @@ def learner_of(
 
 
 def gradient_of(learner: Learner) -> torch.Tensor:
-    """The gradient of the first update. (Adam's step would amplify rounding where a gradient is near zero.)"""
+    """The gradient of the first update: Adam's step would amplify rounding where a gradient is near zero."""
     learner.update(1, 0.0)
     return torch.cat([p.grad.flatten() for p in learner.policy.trainable.values() if p.grad is not None])
 
@@ -40,7 +40,8 @@ def test_the_update_does_not_depend_on_micro_batches_or_chunks(
     prompts: list[Prompt], tokenizer: Any, aggregation: str, credit: str
 ) -> None:
     difference = {
-        "credit": {"kind": credit}, "loss": {"aggregation": aggregation}, "optimizer": {"max_gradient_norm": None},
+        "credit": {"kind": credit}, "loss": {"aggregation": aggregation},
+        "optimizer": {"max_gradient_norm": None},
     }  # fmt: skip
     whole = gradient_of(learner_of(prompts, tokenizer, **difference))
     split = gradient_of(learner_of(prompts, tokenizer, **difference, micro_batch_tokens=60, logits_chunk=7))
@@ -153,7 +154,7 @@ def test_resuming_from_a_checkpoint_equals_going_on(
         resumed.update(step, 1e-3)
     assert resumed.policy.digest() == whole.policy.digest()
     forgetful = learner_of(prompts, tokenizer)
-    forgetful.policy.set_weights({n: w for n, w in whole.policy.weights().items()})
+    forgetful.policy.set_weights(whole.policy.weights())
     assert forgetful.optimizer.state_dict()["state"] == {}
 
 
