@@ -98,7 +98,7 @@ def record_update(ledger: LedgerWriter, result: UpdateResult, after: Cost) -> No
 
 
 def record_evaluation(
-    ledger: LedgerWriter, results: Sequence[BenchmarkResult], cost: Cost, policy_digest: str
+    ledger: LedgerWriter, results: Sequence[BenchmarkResult], cost: Cost, policy_digest: str, occasion: str
 ) -> None:
     """The samples of every benchmark under the policy whose cost is `cost`, and a summary of each."""
     for result in results:
@@ -124,6 +124,7 @@ def record_evaluation(
             {
                 "step": cost.updates,
                 "benchmark": result.benchmark,
+                "occasion": occasion,
                 "problems": result.problems,
                 "samples": result.samples_per_problem,
                 "generated_tokens": int(sum(result.generated_tokens)),

@@ -89,7 +89,7 @@ class Run:
         """Train until every budget is reached. Raises Interrupted after a clean stop."""
         self.meter.take()  # loading the model is nobody's training time
         if 0 not in self.state.evaluated:
-            self._evaluate(self.state.cost, step=0)
+            self._evaluate(self.state.cost, step=0, occasion=("start",))
             self._advance_grid()
             self._commit()
         while self.state.open_budgets:
@@ -111,13 +111,15 @@ class Run:
         after = self._take(step, updates=1)
         record_update(self.ledger, result, after)
         closed = readings_of_step(state.open_budgets, before, after)
-        if any(reading.step == before.updates for reading in closed):
-            self._evaluate_earlier(weights_before, before, step + 1)
-        grid_due = self._grid_is_due(after)
-        if grid_due or any(reading.step == after.updates for reading in closed):
-            self._evaluate(after, step + 1)
-        if grid_due:
+        crossed = tuple(r.axis for r in closed if r.step == before.updates)
+        met = tuple(r.axis for r in closed if r.step == after.updates)
+        if crossed:
+            self._evaluate_earlier(weights_before, before, step + 1, crossed)
+        if self._grid_is_due(after):
+            met = ("grid", *met)
             self._advance_grid()
+        if met:
+            self._evaluate(after, step + 1, met)
         for reading in closed:
             self._record_reading(reading, weights_before if reading.step == before.updates else None)
         self.on_progress(state)
@@ -135,18 +137,18 @@ class Run:
         self.ledger.heartbeat.beat(self.state.cost.updates + 1, int(since[0]), since[1], since[2])
         return self.state.cost
 
-    def _evaluate_earlier(self, weights: Weights, cost: Cost, step: int) -> None:
+    def _evaluate_earlier(self, weights: Weights, cost: Cost, step: int, occasion: tuple[str, ...]) -> None:
         """Evaluate the policy as it stood before the update that crossed a budget."""
         current = self.learner.policy.weights()
         self._set_weights(weights)
-        self._evaluate(cost, step)
+        self._evaluate(cost, step, occasion)
         self._set_weights(current)
 
     def _set_weights(self, weights: Weights) -> None:
         self.learner.policy.set_weights(weights)
         self.learner.engine.sync()
 
-    def _evaluate(self, cost: Cost, step: int) -> None:
+    def _evaluate(self, cost: Cost, step: int, occasion: tuple[str, ...]) -> None:
         """Evaluate the present policy, whose cost is `cost`, unless that is done; `step` bears the time."""
         if cost.updates in self.state.evaluated:
             return
@@ -159,7 +161,7 @@ class Run:
             for task in self.benchmarks
         ]  # fmt: skip
         with self.meter.phase("evaluate", "evaluation"):
-            record_evaluation(self.ledger, results, cost, self.learner.policy.digest())
+            record_evaluation(self.ledger, results, cost, self.learner.policy.digest(), " ".join(occasion))
         self.state.evaluated.add(cost.updates)
         self._take(step, updates=0)
 

@@ -19,10 +19,12 @@ NGRAM_WORDS = 13
 
 MatchKind = Literal["exact", "normalised", "ngram"]
 
+_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+"""Scripts that put no blanks between words: each sign counts as a word."""
 _WORD = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts without blanks between words: each sign is a word
+    rf"[{_UNSPACED}]"
     r"|\d+(?:[.,]\d+)*"
-    r"|[^\W\d_]+"
+    rf"|[^\W\d_{_UNSPACED}]+"
     r"|[-+*/^=<>%|(){}\[\]_]"
 )
 

@@ -300,10 +300,3 @@ def _at(path: Path, index: int, message: str) -> Problem:
 
 def _unusable(path: Path, verb: str, error: OSError) -> Refused:
     return Refused(Problem(f"the event log cannot be {verb}: {error.strerror or error}", file=str(path)))
-
-
-def count_by_kind(log: EventLog) -> Iterator[tuple[EventKind, int]]:
-    """How often each kind of event happened, those that did not left out."""
-    for kind in KINDS:
-        if times := sum(event.kind == kind for event in log.events):
-            yield kind, times

@@ -182,12 +182,11 @@ def read_lock(path: Path) -> Lock:
     rest = {key: value for key, value in body.items() if key != "sha256"}
     try:
         altered = [] if body.get("sha256") == digest_of(rest) else _altered_parts(rest)
-        again = _render(body)
     except (ValueError, TypeError, AttributeError):
         raise _altered(path, "it holds what no lock holds") from None
     if altered:
         raise LockMismatch(*(Problem(text, file=str(path), hint=_RESTORE) for text in altered))
-    if again != content:
+    if (again := _render(body)) != content:
         raise _altered(path, "its text is not as it was written", *_first_difference(content, again))
     try:
         return Lock.model_validate_json(json.dumps(body))

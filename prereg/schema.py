@@ -34,7 +34,7 @@ def study_schema() -> dict[str, Any]:
         "$ref": f"#/$defs/{Trainer.__name__}",
         "description": arm["description"],
     }
-    return {"$schema": DIALECT, **_any_of(schema)}
+    return {"$schema": DIALECT, **_for_editors(schema)}
 
 
 def schema_text() -> str:
@@ -63,8 +63,13 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(part)
 
 
-def _any_of(node: Any) -> Any:
-    """`oneOf` as `anyOf`: an arm may change a field of a section without its `kind`, and so fit several."""
+def _for_editors(node: Any) -> Any:
+    """A schema node as editors need it.
+
+    `oneOf` becomes `anyOf`, since an arm may change a field of a section without its `kind` and so fit
+    several; and where names follow a pattern, other names are refused.
+    """
     if isinstance(node, dict):
-        return {("anyOf" if key == "oneOf" else key): _any_of(value) for key, value in node.items()}
-    return [_any_of(value) for value in node] if isinstance(node, list) else node
+        result = {("anyOf" if key == "oneOf" else key): _for_editors(value) for key, value in node.items()}
+        return result | {"additionalProperties": False} if "patternProperties" in result else result
+    return [_for_editors(value) for value in node] if isinstance(node, list) else node

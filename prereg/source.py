@@ -9,7 +9,6 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -232,9 +231,3 @@ def _outside(loaded: LoadedStudy, written: str, *where: str) -> Iterator[Problem
 def _in_order(problems: list[Problem]) -> list[Problem]:
     """By place in the file, each once."""
     return sorted(dict.fromkeys(problems), key=lambda p: (p.line or 0, p.column or 0))
-
-
-def plain_data(study: Study) -> dict[str, Any]:
-    """The study as JSON data with every default written out: what the lock holds."""
-    result: dict[str, Any] = study.model_dump(mode="json")
-    return result

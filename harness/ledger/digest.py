@@ -1,8 +1,9 @@
 """A digest of what a run did, equal for two runs that did the same in other time or in other commits.
 
-Left out: the columns that hold times (`TIME_COLUMNS`), the table `lost`, the rows of `costs` whose phase
-comes as often as commits and waits happen, and readings on the axis of seconds. Texts are a set, taken
-in the order of their keys; all other rows count in their order.
+Left out is what depends on time alone: the columns that hold times (`TIME_COLUMNS`), the table `lost`, the
+rows of `costs` whose phase comes as often as commits, waits and evaluations happen, readings on the axis of
+seconds, evaluations made only for such a reading, and updates made after the last other budget was reached.
+The table `texts` is left out too: what was generated stands in its keys. All other rows count in their order.
 """
 
 from __future__ import annotations
@@ -19,43 +20,65 @@ import pyarrow.parquet as pq
 
 from harness.ledger.schema import LEDGER_VERSION, TABLES, TIME_COLUMNS
 
-LEFT_OUT_TABLES = ("lost",)
-LEFT_OUT_PHASES = ("checkpoint", "idle")
-LEFT_OUT_AXES = ("device_seconds",)
+LEFT_OUT_TABLES = ("lost", "texts")
+LEFT_OUT_PHASES = ("checkpoint", "evaluate", "idle")
+TIME_AXIS = "device_seconds"
 
 
 def of_files(files: Mapping[str, Sequence[Path]]) -> str:
     """SHA-256, hexadecimal, over Parquet files by table; how rows are split over files does not matter."""
     whole = hashlib.sha256(f"ledger {LEDGER_VERSION}\n".encode())
+    last_step = _last_counted_step(files["readings"])
+    timed_steps = _steps_evaluated_for_time(files["evaluations"])
     for table in sorted(TABLES.keys() - LEFT_OUT_TABLES):
         columns = [c.name for c in TABLES[table] if c.name not in TIME_COLUMNS]
         digests = {name: _ColumnDigest() for name in columns}
-        for part in _parts(table, files[table], columns):
+        for part in _parts(files[table], columns):
+            kept = _without_times(table, part, last_step, timed_steps)
             for name in columns:
-                for chunk in part[name].chunks:
+                for chunk in kept[name].chunks:
                     digests[name].update(chunk)
         for name in columns:
-            whole.update(f"{table}.{name} {digests[name].hexdigest()}\n".encode())
+            if (table, name) != ("evaluations", "occasion"):
+                whole.update(f"{table}.{name} {digests[name].hexdigest()}\n".encode())
     return whole.hexdigest()
 
 
-def _parts(table: str, paths: Sequence[Path], columns: list[str]) -> Iterator[pa.Table]:
-    if table == "texts":
-        read = [pq.read_table(path, columns=columns, use_threads=False) for path in paths]
-        if read:
-            yield pa.concat_tables(read).sort_by("text_digest")
-        return
+def _parts(paths: Sequence[Path], columns: list[str]) -> Iterator[pa.Table]:
     for path in paths:
         with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
-                yield _without_times(table, file.read_row_group(group, columns=columns, use_threads=False))
+                yield file.read_row_group(group, columns=columns, use_threads=False)
 
 
-def _without_times(table: str, part: pa.Table) -> pa.Table:
+def _last_counted_step(readings: Sequence[Path]) -> int | None:
+    """The update that closed the last budget that is not one of time; None if there is no such budget."""
+    last: int | None = None
+    for part in _parts(readings, ["axis", "step", "crossing_cost"]):
+        for row in part.to_pylist():
+            if row["axis"] != TIME_AXIS:
+                step = row["step"] + (row["crossing_cost"] is not None)
+                last = step if last is None else max(last, step)
+    return last
+
+
+def _steps_evaluated_for_time(evaluations: Sequence[Path]) -> list[int]:
+    """Steps whose policy was evaluated only because seconds ran out there."""
+    steps: set[int] = set()
+    for part in _parts(evaluations, ["step", "occasion"]):
+        steps.update(row["step"] for row in part.to_pylist() if row["occasion"] == TIME_AXIS)
+    return sorted(steps)
+
+
+def _without_times(table: str, part: pa.Table, last_step: int | None, timed_steps: list[int]) -> pa.Table:
     if table == "costs":
-        return part.filter(pc.invert(pc.is_in(part["phase"], pa.array(LEFT_OUT_PHASES))))
+        part = part.filter(pc.invert(pc.is_in(part["phase"], pa.array(LEFT_OUT_PHASES))))
     if table == "readings":
-        return part.filter(pc.invert(pc.is_in(part["axis"], pa.array(LEFT_OUT_AXES))))
+        part = part.filter(pc.not_equal(part["axis"], TIME_AXIS))
+    if table in ("evaluations", "samples"):
+        part = part.filter(pc.invert(pc.is_in(part["step"], pa.array(timed_steps, pa.int32()))))
+    if last_step is not None:
+        part = part.filter(pc.less_equal(part["step"], last_step))
     return part
 
 

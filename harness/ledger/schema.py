@@ -128,6 +128,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("run_id", _S, "the run"),
         Column("step", _I, "updates that the policy had had"),
         Column("benchmark", _S, "name in the study"),
+        Column("occasion", _S, "why: start, grid, or the axes of budgets read there, separated by blanks"),
         Column("problems", _I, "problems evaluated"),
         Column("samples", _I, "samples a problem"),
         Column("generated_tokens", pa.int64(), "tokens of the evaluation, not charged"),

@@ -316,9 +316,10 @@ def test_a_warm_up_alone_restricts_no_comparison_and_a_decay_on_the_axis_is_acce
 def test_an_arm_mends_a_fault_of_the_shared_trainer() -> None:
     both = "loss: {constant: 9, aggregation: constant}"
     study = loaded(
-        shared("loss: {constant: 9}"), ("base: {role: control}", f"base: {{role: control, trainer: {{{both}}}}}"),
+        shared("loss: {constant: 9}"),
+        ("base: {role: control}", f"base: {{role: control, trainer: {{{both}}}}}"),
         ("      credit: {kind: margin, low: 0.2}", f"      credit: {{kind: margin, low: 0.2}}\n      {both}"),
-    )  # fmt: skip
+    )
     assert checks.problems(study) == ()
 
 
@@ -341,12 +342,28 @@ def test_power_of_the_paired_t_two_sided(seeds: int, effect: float) -> None:
 
 def test_power_has_the_level_as_its_value_without_an_effect_and_follows_the_direction() -> None:
     for direction in ("greater", "less", "two_sided"):
-        assert power.paired_t_power(0, 1, 5, 0.03, direction) == pytest.approx(0.03)
+        assert power.paired_t_power(0, 1, 5, 0.03, direction) == pytest.approx(0.03, abs=1e-6)
     up, down = (power.paired_t_power(2, 1, 5, 0.05, d) for d in ("greater", "less"))
     assert up > 0.97
     assert down < 0.001
     # one-sided at alpha is two-sided at twice alpha, but for the far tail
     assert up == pytest.approx(power.paired_t_power(2, 1, 5, 0.1, "two_sided"), abs=1e-4)
+
+
+def test_power_agrees_with_the_noncentral_t_law_and_has_no_gaps() -> None:
+    from scipy.stats import nct, t
+
+    for seeds, effect, alpha in (
+        (2, 9.0, 0.05),
+        (3, 1.0, 0.05),
+        (5, 2.0, 0.025),
+        (10, 0.5, 0.01),
+        (40, 0.4, 0.05),
+    ):
+        expected = nct.sf(t.isf(alpha, seeds - 1), seeds - 1, effect * seeds**0.5)
+        assert power.paired_t_power(effect, 1, seeds, alpha, "greater") == pytest.approx(expected, abs=1e-5)
+    for effect in range(5, 2000, 37):
+        assert power.paired_t_power(effect, 1, 10, 0.05, "two_sided") == pytest.approx(1)
 
 
 def test_power_agrees_with_a_simulation_of_the_test() -> None:
@@ -360,7 +377,8 @@ def test_power_agrees_with_a_simulation_of_the_test() -> None:
 
 
 def test_underpowered_hypotheses_can_be_acknowledged_and_the_family_counts() -> None:
-    assumption = "power: {effect: 2.3, sd: 1}"  # three seeds, one-sided .05: 0.80 at alpha, 0.56 at alpha / 2
+    # Three seeds, one-sided: a power of 0.80 at .05 and of 0.56 at .025.
+    assumption = "power: {effect: 2.3, sd: 1}"
     assert checks.problems(loaded(extra(assumption))) == ()
     both = (("tokens\n    direction", "tokens\n    family: f\n    direction"), FAMILY)
     (only,) = checks.problems(loaded(extra(f"{assumption}\n    family: f"), *both))

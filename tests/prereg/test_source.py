@@ -10,7 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from prereg import checks
 from prereg.problems import Refused
+from prereg.show import render_plan
 from prereg.source import MAX_BYTES, load_study, parse_study
 from tests.prereg.studies import STUDY, changed, line_of, loaded
 
@@ -222,9 +224,11 @@ def test_the_same_folder_by_another_name_is_inside(tmp_path: Path) -> None:
 
 
 def accepted_or_refused(content: bytes) -> None:
-    """Reading never fails in another way, and what it refuses has a message."""
+    """Reading never fails in another way, what it refuses has a message, the rest can be shown."""
     try:
-        parse_study(content, Path("study.yaml"))
+        study = parse_study(content, Path("study.yaml"))
+        checks.problems(study)
+        render_plan(study.study)
     except Refused as error:
         messages = [problem.message for problem in error.problems]
     else:

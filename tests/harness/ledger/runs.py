@@ -66,6 +66,7 @@ def append_evaluation(writer: LedgerWriter, step: int) -> None:
         "generated_tokens": [3, 4, 5], "answer": None, "text_digest": writer.add_texts(["a", "b", "a"]),
     })  # fmt: skip
     writer.append("evaluations", {
+        "occasion": "grid",
         "step": step, "benchmark": "easy", "problems": 1, "samples": 3, "generated_tokens": 12, "truncated": 0,
         "cost_updates": step, "cost_generated_tokens": writer_tokens(step), "cost_device_seconds": float(step),
         "cost_train_flops": 10.0 * writer_tokens(step), "policy_digest": "0" * 64,

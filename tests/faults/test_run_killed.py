@@ -1,0 +1,93 @@
+"""SIGKILL at random moments of a real run; what comes out equals the run that was never interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cell_process import run_cell
+from harness.cells import cells_of
+from harness.folders import RunFolder
+from harness.ledger.digest import LEFT_OUT_PHASES
+from harness.ledger.reader import RunLedger, content_digest, read_run
+from tests.harness.studies import loaded, tiny, write_study
+
+BUDGET = {"updates": 30, "generated_tokens": 9000, "device_seconds": 0.25, "clock": "counted"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunLedger:
+    folder = tmp_path_factory.mktemp("whole")
+    study = loaded(folder, budget=BUDGET)
+    cell = cells_of(study.study)[0]
+    target = RunFolder(folder / cell.run_id)
+    assert run_cell(study.study, folder, cell, target, {"lock": None}, orphaned=lambda: False)
+    ledger = read_run(target.path)
+    assert ledger is not None
+    return ledger
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_run_killed_a_dozen_times_equals_the_uninterrupted_one(
+    whole: RunLedger, tmp_path: Path, seed: int
+) -> None:
+    write_study(tmp_path, budget=BUDGET)
+    command = [sys.executable, "-m", "tests.faults.run_child", str(tmp_path), "12", str(seed)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=240, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
+    assert done.returncode == 0, done.stderr
+    outcome = json.loads(done.stdout.splitlines()[-1])
+    assert outcome["exit"] == 0, done.stderr
+    assert outcome["killed"] == 12
+    resumed = read_run(next((tmp_path / "runs").iterdir()))
+    assert resumed is not None
+    assert content_digest(resumed) == content_digest(whole)
+    for table in ("updates", "readings", "evaluations"):
+        assert resumed.table(table).equals(whole.table(table)), table
+    seconds = [
+        [(c["step"], c["phase"], c["device_seconds"]) for c in ledger.table("costs").to_pylist()
+         if c["phase"] not in LEFT_OUT_PHASES]
+        for ledger in (resumed, whole)
+    ]  # fmt: skip
+    assert seconds[0] == seconds[1]
+    assert len(set(outcome["commits_seen"])) >= 4, "the kills did not spread over the run"
+    assert resumed.resumes >= 3
+    lost = resumed.table("lost").to_pylist()
+    assert len(lost) == resumed.resumes
+    assert sum(row["steps"] for row in lost) > 0
+
+
+def test_a_damaged_checkpoint_stops_the_run_and_is_named(tmp_path: Path) -> None:
+    study = loaded(tmp_path, budget=tiny()["budget"] | {"updates": 12})
+    cell = cells_of(study.study)[0]
+    folder = RunFolder(tmp_path / cell.run_id)
+    stop_soon = iter([False] * 6 + [True] * 100)
+    assert not run_cell(study.study, tmp_path, cell, folder, {"lock": None}, orphaned=lambda: next(stop_soon))
+    newest = sorted((folder.path / "commits").iterdir())[-1]
+    weights = newest / "checkpoint" / "weights.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[len(content) // 2] ^= 1
+    weights.write_bytes(bytes(content))
+    with pytest.raises(Exception, match=r"weights\.safetensors"):
+        run_cell(study.study, tmp_path, cell, folder, {"lock": None}, orphaned=lambda: False)
+    shutil.rmtree(newest)
+
+
+def test_a_clean_stop_commits_and_loses_nothing(tmp_path: Path, whole: RunLedger) -> None:
+    study = loaded(tmp_path, budget=BUDGET)
+    cell = cells_of(study.study)[0]
+    folder = RunFolder(tmp_path / cell.run_id)
+    asked = iter([False] * 4 + [True] * 2 + [False] * 10_000)
+    assert not run_cell(study.study, tmp_path, cell, folder, {"lock": None}, orphaned=lambda: next(asked))
+    assert run_cell(study.study, tmp_path, cell, folder, {"lock": None}, orphaned=lambda: False)
+    ledger = read_run(folder.path)
+    assert ledger is not None
+    assert content_digest(ledger) == content_digest(whole)
+    assert all(row["steps"] == 0 for row in ledger.table("lost").to_pylist())
