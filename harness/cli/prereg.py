@@ -29,10 +29,11 @@ def init(path: Path = Path("study.yaml"), *, example: Literal["own", "builtin"] 
     example
         `own`: a study on your own problems in JSONL files. `builtin`: the study that comes with the harness.
     """
-    from prereg.starter import write_starter
+    from harness.starting import write_starter
 
-    write_starter(path, example)
-    note(f"wrote {path}; edit it, then: harness prereg lock {path}")
+    written = write_starter(path, example)
+    note(f"wrote {', '.join(map(str, written))}")
+    note(f"edit it, then: harness prereg lock {path}")
 
 
 @group.command
