@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from conftest import HOSTILE, Case, Ledger, make_case, run_id
+from tests.reports.conftest import HOSTILE, Case, Ledger, make_case, run_id
 
 from reports import pages, words
 from reports.build import build_report, write_report

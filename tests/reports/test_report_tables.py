@@ -7,7 +7,7 @@ from math import isnan, sqrt
 from typing import Any
 
 import pytest
-from conftest import Case, make_case, run_id
+from tests.reports.conftest import Case, make_case, run_id
 
 from prereg.problems import Refused
 from reports.build import build_report

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import BENCHMARKS, PLAN, SEEDS, Case, make_case, run_id
+from tests.reports.conftest import BENCHMARKS, PLAN, SEEDS, Case, make_case, run_id
 
 from prereg.study import Study
 from reports.build import build_report

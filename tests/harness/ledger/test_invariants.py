@@ -77,7 +77,7 @@ def test_evaluation_tokens_are_conserved_and_stay_out_of_training_phases(tmp_pat
     other.append("evaluations", {
         "step": 0, "benchmark": "easy", "problems": 1, "samples": 1, "generated_tokens": 4, "truncated": 0,
         "cost_updates": 0, "cost_generated_tokens": 0, "cost_device_seconds": 0.0, "cost_train_flops": 0.0,
-        "policy_digest": "0",
+        "policy_digest": "0", "occasion": "grid",
     })  # fmt: skip
     refused(other, tmp_path / "b", 1, "4 tokens of evaluation in phase generate")
 

@@ -138,7 +138,7 @@ def test_a_null_is_not_an_empty_text_in_the_digest(tmp_path: Path) -> None:
         writer.append("evaluations", {
             "step": 0, "benchmark": "easy", "problems": 1, "samples": 2, "generated_tokens": 0, "truncated": 0,
             "cost_updates": 0, "cost_generated_tokens": 0, "cost_device_seconds": 0.0, "cost_train_flops": 0.0,
-            "policy_digest": "0",
+            "policy_digest": "0", "occasion": "grid",
         })  # fmt: skip
         writer.commit(0, {})
         found.add(content_digest(whole(read_run(tmp_path / name))))
