@@ -6,6 +6,7 @@ installed several times.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -76,7 +77,9 @@ def bench(session: nox.Session) -> None:
 @checked
 def demo(session: nox.Session) -> None:
     """Lock, run and report the built-in study in a new folder."""
-    folder = session.create_tmp()
+    folder = ROOT / ".nox" / "demo"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     harness = ("-m", "harness")
     session.chdir(folder)
     python(session, *harness, "prereg", "init", "study.yaml", "--example", "builtin")
