@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from transformers.utils.logging import disable_progress_bar
 
 from harness.cells import Cell
 from harness.clock import make_clock
@@ -74,6 +75,7 @@ def _train(
     study: Study, study_folder: Path, cell: Cell, folder: RunFolder, identity: dict[str, Any],
     should_stop: Callable[[], bool],
 ) -> None:  # fmt: skip
+    disable_progress_bar()
     spec = study.trainer_of(cell.arm)
     device = _device(study, spec)
     model_spec = study.models[cell.model]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from harness.folders import RunFolder
 from prereg.problems import Problem, Refused
 from prereg.study import Study
 
@@ -45,3 +47,8 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
             )
         wanted.setdefault(key, set()).add(value)
     return [c for c in cells if all(str(getattr(c, key)) in values for key, values in wanted.items())]
+
+
+def finished_in(runs: Path, study: Study) -> list[str]:
+    """Ids of the cells whose runs are complete under the folder `runs`."""
+    return [cell.run_id for cell in cells_of(study) if RunFolder(runs / cell.run_id).finished]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from harness.resolving import resolve_sources
 from harness.versions import code_version, environment
 from prereg.checks import check
 from prereg.difference import Difference, compare, mismatch
-from prereg.events import append_event, head, read_events
+from prereg.events import LoggedEvent, append_event, head, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import Lock, make_lock, read_lock, write_lock
 from prereg.problems import LockMismatch, Problem, Refused
@@ -73,17 +74,33 @@ def differences_from(lock: Lock, loaded: LoadedStudy) -> tuple[Difference, ...]:
     return compare(lock, loaded, resolve_sources(loaded).sources, environment(), code_version())
 
 
-def verify_records(layout: StudyLayout, lock: Lock) -> tuple[Problem, ...]:
-    """What is wrong with the event log of a locked study."""
+def verify_records(layout: StudyLayout, lock: Lock, finished: Sequence[str]) -> tuple[Problem, ...]:
+    """What is wrong with the event log of a locked study whose runs `finished` are complete on disk.
+
+    A log whose last entries were cut off cleanly is intact in itself; that a finished run is not in it gives
+    that away.
+    """
+    log = str(layout.events)
     try:
         events = read_events(layout.events).events
     except LockMismatch as error:
         return error.problems
     if not events:
-        return (Problem("the event log is missing or empty", file=str(layout.events)),)
+        return (Problem("the event log is missing or empty", file=log),)
     if events[0].kind != "lock" or events[0].data.get("lock") != lock.sha256:
-        return (Problem("the event log does not begin with this lock", file=str(layout.events), line=1),)
-    return ()
+        return (Problem("the event log does not begin with this lock", file=log, line=1),)
+    hint = (
+        "`harness run` records a run whose end was missed in a crash; otherwise restore the log from a copy"
+    )
+    missing = [run for run in finished if run not in finished_runs(events)]
+    return tuple(
+        Problem(f"the event log does not hold the end of run {run}", file=log, hint=hint) for run in missing
+    )
+
+
+def finished_runs(events: Sequence[LoggedEvent]) -> dict[str, str]:
+    """The content digest that the log holds of each finished run, by run id."""
+    return {str(e.data["run"]): str(e.data.get("content_digest")) for e in events if e.kind == "run_finished"}
 
 
 def _refuse_runs(layout: StudyLayout) -> None:

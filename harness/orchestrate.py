@@ -12,17 +12,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness.cells import Cell, cells_of, selected
+from harness.cells import Cell, cells_of, finished_in, selected
 from harness.exclusive import exclusive
 from harness.executors import CellCommand
 from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
-from harness.locking import locked_study
+from harness.locking import finished_runs, locked_study
 from harness.now import utc_now
 from harness.progress import ProgressView
 from harness.status import CellState, cell_state
 from prereg.checks import check
-from prereg.events import EventKind, append_event
+from prereg.events import EventKind, append_event, read_events
 from prereg.layout import StudyLayout
 from prereg.problems import Problem, Refused
 from prereg.source import LoadedStudy, load_study
@@ -80,14 +80,32 @@ def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: 
     cells = selected(cells_of(study), only)
     make_folder(root.runs)
     with exclusive(root.runs / ".lock", f"the study {study.id}"):
+        _record_missed_ends(root)
         todo = [cell for cell in cells if not root.folder(cell).finished]
         devices = _gpus() if study.environment.device == "cuda" else []
         count = slots or study.environment.slots or len(devices) or max(1, _cores())
-        executor = LocalExecutor(max(1, min(count, len(todo) or 1)), devices)
+        slots_needed = max(1, min(count, len(todo) or 1))
+        executor = LocalExecutor(slots_needed, devices, warm=study.environment.device == "cpu")
         executor.submit([_command(root, cell) for cell in todo])
         interrupted = _drive(root, cells, todo, executor, view)
     states = tuple(cell_state(root.folder(cell), cell, study) for cell in cells)
     return StudyOutcome(states, interrupted)
+
+
+def _record_missed_ends(root: StudyRoot) -> None:
+    """Log the end of runs that finished while nobody was left to log it."""
+    known = finished_runs(read_events(root.events).events)
+    for run_id in finished_in(root.runs, root.loaded.study):
+        if run_id not in known:
+            marker = read_json(RunFolder(root.runs / run_id).marker) or {}
+            data = {"run": run_id, "content_digest": marker.get("content_digest"), "found_later": True}
+            append_event(
+                root.events,
+                "run_finished",
+                f"found finished {run_id}, not recorded when it ended",
+                utc_now(),
+                data,
+            )
 
 
 def make_folder(path: Path) -> None:

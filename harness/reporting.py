@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cells import Cell, cells_of
+from harness.cells import Cell, cells_of, finished_in
 from harness.folders import RunFolder, read_json
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, read_run
@@ -18,7 +18,7 @@ from harness.versions import environment
 from prereg.events import append_event, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import DOES_NOT_PROVE, Lock, read_lock
-from prereg.problems import Problem, Refused
+from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import load_study
 from reports.inputs import Event, LockFact, ReportInputs, RunFact, RunState
 
@@ -91,9 +91,9 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
             None
         )
     lock = read_lock(layout.lock)
-    damaged = verify_records(layout, lock)
+    damaged = verify_records(layout, lock, finished_in(layout.runs, loaded.study))
     if damaged:
-        raise Refused(*damaged)
+        raise LockMismatch(*damaged)
     differences = tuple(str(d) for d in differences_from(lock, loaded))
     fact = LockFact(lock.sha256, lock.created, _statements(lock), differences)
     return StudyRoot(loaded, layout.runs, layout.events, lock.sha256), fact

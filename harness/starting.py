@@ -1,42 +1,41 @@
-"""`prereg init`: the files of a new study, written where none stands."""
+"""Writing the files that `harness prereg init` begins a study with."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
+from prereg.layout import StudyLayout
 from prereg.problems import Problem, Refused
 from prereg.schema import schema_text
-from prereg.starter import starter_files
-
-Example = Literal["own", "builtin"]
-"""`own`: a study on problems in JSONL files. `builtin`: the study that comes with the harness."""
+from prereg.starter import Variant, starter_files
 
 
-def write_starter(path: Path, example: Example) -> list[Path]:
-    """Write a study at `path` and what goes with it into the same folder; returns what was written.
+def write_starter(path: Path, variant: Variant) -> list[Path]:
+    """Write a study to `path` and the files that it names beside it; returns all paths.
 
-    Raises Refused, and writes nothing, if one of the files exists or the folder cannot be written to.
+    `files` is a commented study on problems in JSONL files; `builtin` is the study that comes with the
+    harness. Raises Refused, and writes nothing, if any of them exists or the folder cannot be written to.
     """
-    contents = _contents(example)
-    targets = {path if name == "study.yaml" else path.parent / name: text for name, text in contents.items()}
-    present = [target for target in targets if target.exists()]
-    if present:
-        hint = "Nothing is overwritten: move it away, or name another folder."
-        raise Refused(*(Problem("the file exists already", file=str(p), hint=hint) for p in present))
-    for target, text in targets.items():
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+    StudyLayout.of(path)
+    texts = _texts(variant)
+    targets = {path if name == "study.yaml" else path.parent / name: text for name, text in texts.items()}
+    for target in targets:
+        if target.exists():
+            message = "the file exists already; nothing was written"
+            raise Refused(Problem(message, file=str(target), hint="choose another place"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for target, text in targets.items():
             target.write_text(text, encoding="utf-8")
-        except OSError as error:
-            message = f"the file cannot be written: {error.strerror or error}"
-            raise Refused(Problem(message, file=str(target))) from None
+    except OSError as error:
+        message = f"the study cannot be written: {error.strerror}"
+        raise Refused(Problem(message, file=str(path))) from error
     return list(targets)
 
 
-def _contents(example: Example) -> dict[str, str]:
-    if example == "own":
+def _texts(variant: Variant) -> dict[str, str]:
+    if variant == "files":
         return starter_files("files")
     study = files("harness").joinpath("builtin", "arithmetic.yaml").read_text(encoding="utf-8")
     return {"study.yaml": study, "study.schema.json": schema_text()}

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.cells import cells_of
+from harness.cells import cells_of, finished_in
 from harness.folders import RunFolder, read_json
 from harness.ledger.reader import content_digest, read_run
-from harness.locking import differences_from, verify_records
+from harness.locking import differences_from, finished_runs, verify_records
 from prereg.events import read_events
 from prereg.layout import StudyLayout
 from prereg.lock import read_lock
@@ -50,7 +50,7 @@ def verify_study(path: Path) -> Verification:
     lock = read_lock(layout.lock)
     loaded = load_study(path)
     found = differences_from(lock, loaded)
-    problems = [str(p) for p in verify_records(layout, lock)]
+    problems = [str(p) for p in verify_records(layout, lock, finished_in(layout.runs, loaded.study))]
     lines: list[str] = []
     finished = _finished_digests(layout)
     for cell in cells_of(loaded.study):
@@ -84,13 +84,8 @@ def verify_study(path: Path) -> Verification:
 
 
 def _finished_digests(layout: StudyLayout) -> dict[str, str]:
-    """The content digest that the event log holds of each finished run; empty if the log is damaged."""
+    """The content digests of finished runs that the event log holds; empty if the log is damaged."""
     try:
-        events = read_events(layout.events).events
+        return finished_runs(read_events(layout.events).events)
     except LockMismatch:
         return {}
-    return {
-        str(e.data["run"]): str(e.data["content_digest"])
-        for e in events
-        if e.kind == "run_finished" and e.data.get("content_digest")
-    }

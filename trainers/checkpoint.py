@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 WEIGHTS = "weights.safetensors"
@@ -19,8 +22,15 @@ class DamagedCheckpoint(ValueError):
 
 
 def save_weights(weights: dict[str, torch.Tensor], path: Path) -> None:
-    """Write trained weights by name."""
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
+    """Write tensors by name. Raises OSError where the disk does not take them."""
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
+    except SafetensorError as error:
+        # The library hides the system's error number in its text.
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
 
 
 def save_checkpoint(
@@ -32,8 +42,8 @@ def save_checkpoint(
     for index, slots in optimizer.state_dict()["state"].items():
         for slot, value in slots.items():
             tensor = value if isinstance(value, torch.Tensor) else torch.tensor(value)
-            tensors[f"{index}.{slot}"] = tensor.detach().cpu().contiguous()
-    save_file(tensors, folder / OPTIMIZER)
+            tensors[f"{index}.{slot}"] = tensor
+    save_weights(tensors, folder / OPTIMIZER)
     (folder / STATE).write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
 
 

@@ -19,21 +19,22 @@ def register(app: App) -> None:
 
 
 @group.command
-def init(path: Path = Path("study.yaml"), *, example: Literal["own", "builtin"] = "own") -> None:
-    """Write a commented study file to start from.
+def init(path: Path = Path("study.yaml"), *, example: Literal["files", "builtin"] = "files") -> None:
+    """Write a commented study file to start from, and what it needs beside it.
 
     Parameters
     ----------
     path
         Where to write it; a file that exists is never overwritten.
     example
-        `own`: a study on your own problems in JSONL files. `builtin`: the study that comes with the harness.
+        `files`: a study on problems in JSONL files of your own. `builtin`: the study that comes with the
+        harness.
     """
     from harness.starting import write_starter
 
-    written = write_starter(path, example)
-    note(f"wrote {', '.join(map(str, written))}")
-    note(f"edit it, then: harness prereg lock {path}")
+    for written in write_starter(path, example):
+        note(f"wrote {written}")
+    note(f"edit {path.name}, then: harness prereg lock {path}")
 
 
 @group.command

@@ -9,16 +9,19 @@ from collections import deque
 from collections.abc import Sequence
 
 from harness.executors import CellCommand, CellStatus, Handle
+from harness.executors.warm import WarmProcess
 
 
 class LocalExecutor:
     """A pool of slots. On GPUs each slot's process sees one device (CUDA_VISIBLE_DEVICES)."""
 
-    def __init__(self, slots: int, devices: Sequence[str] = ()) -> None:
+    def __init__(self, slots: int, devices: Sequence[str] = (), *, warm: bool = False) -> None:
+        """`warm` forks cells from a server that has the libraries loaded; not for GPUs."""
         self._free = list(range(slots))[::-1]
         self._devices = tuple(devices)
         self._waiting: deque[CellCommand] = deque()
-        self._running: dict[str, tuple[subprocess.Popen[bytes], int]] = {}
+        self._warm = warm
+        self._running: dict[str, tuple[subprocess.Popen[bytes] | WarmProcess, int]] = {}
         self._commands: dict[str, CellCommand] = {}
         self._ended: set[str] = set()
 
@@ -64,14 +67,18 @@ class LocalExecutor:
 
     def _start(self, cell: CellCommand) -> None:
         slot = self._free.pop()
-        environment = os.environ | cell.environment
+        environment = dict(cell.environment)
         if self._devices:
             environment["CUDA_VISIBLE_DEVICES"] = self._devices[slot % len(self._devices)]
         cell.log.parent.mkdir(parents=True, exist_ok=True)
-        with open(cell.log, "ab") as log:
-            # A session of its own, so that Ctrl-C at the terminal reaches the cells only through `cancel`.
-            process = subprocess.Popen(
-                cell.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
-                start_new_session=True,
-            )  # fmt: skip
+        process = WarmProcess(cell, environment) if self._warm else _cold_process(cell, environment)
         self._running[cell.run_id] = (process, slot)
+
+
+def _cold_process(cell: CellCommand, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    with open(cell.log, "ab") as log:
+        # A session of its own, so that Ctrl-C at the terminal reaches the cells only through `cancel`.
+        return subprocess.Popen(
+            cell.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | environment,
+            start_new_session=True,
+        )  # fmt: skip

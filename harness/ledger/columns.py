@@ -123,17 +123,24 @@ def _own(value: Any) -> Any:
 
 
 def _array(column: Column, parts: list[tuple[Any, int]]) -> pa.Array:
-    if all(isinstance(v, np.ndarray | int | float | np.generic) and not isinstance(v, str) for v, _ in parts):
-        flat = [v if isinstance(v, np.ndarray) else np.full(n, v) for v, n in parts]
-        return _typed(column, np.concatenate(flat) if flat else np.empty(0))
+    kinds = {type(value) for value, _ in parts}
+    if kinds == {np.ndarray}:
+        return _typed(column, np.concatenate([value for value, _ in parts]))
+    if kinds.isdisjoint((np.ndarray, list, tuple)):
+        once = _from_values(column, [value for value, _ in parts])
+        return once.take(pa.array(np.repeat(np.arange(len(parts)), [count for _, count in parts])))
     values: list[Any] = []
     for value, count in parts:
         if isinstance(value, _SCALARS):
             values.extend([value] * count)
         else:
             values.extend(value.tolist() if isinstance(value, np.ndarray) else value)
+    return _from_values(column, values)
+
+
+def _from_values(column: Column, values: list[Any]) -> pa.Array:
     if column.type == pa.string():
-        return pa.array(map(_clean, values), column.type, size=len(values))
+        return _text_array(values)
     if pa.types.is_integer(column.type):
         # Told the type, Arrow would cut a fraction off without a word.
         return pa.array(values).cast(column.type)
@@ -169,9 +176,13 @@ def _typed(column: Column, values: NDArray[Any]) -> pa.Array:
     return pa.array(values).cast(column.type)
 
 
-def _clean(value: Any) -> Any:
-    """Text that UTF-8 can hold: a lone surrogate, which a decoder may emit, becomes a question mark."""
-    return value.encode("utf-8", "replace") if isinstance(value, str) else value
+def _text_array(values: list[Any]) -> pa.Array:
+    """Text; a lone surrogate, which a decoder may emit and UTF-8 cannot hold, becomes a question mark."""
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:
+        clean = [v.encode("utf-8", "replace") if isinstance(v, str) else v for v in values]
+        return pa.array(clean, pa.string())
 
 
 def _check(table: str, column: Column, array: pa.Array) -> None:

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from harness.ledger import layout
 from harness.ledger.columns import LedgerInvariantError
-from harness.ledger.digest import of_files
+from harness.ledger.digest import of_table
 from harness.ledger.durable import disk_errors_explained, flush, flush_tree, write_file
 from harness.ledger.heartbeat import NAME as HEARTBEAT
 from harness.ledger.manifest import NAME as MANIFEST
@@ -55,13 +56,11 @@ def _build(run: RunLedger, final: Sequence[str] | None) -> None:
     aside.mkdir()
     files: dict[str, FileFact] = {}
     for name in TABLES:
-        table = run.table(name)
+        table = _merged(name, run.table(name))
         if len(table):
-            files[f"{name}.parquet"] = write_table(aside, name, _merged(name, table))
-    content = content_digest(run)
-    written = {n: [aside / f"{n}.parquet"] if f"{n}.parquet" in files else [] for n in TABLES}
-    if of_files(written) != content:
-        raise LedgerInvariantError(f"{aside}: the compacted tables differ from the commits")
+            files[f"{name}.parquet"] = write_table(aside, name, table)
+            if of_table(pq.read_table(aside / f"{name}.parquet", use_threads=False)) != of_table(table):
+                raise LedgerInvariantError(f"{aside}: the compacted table {name} differs from the commits")
     checkpoint, kept = _copy_checkpoints(run, aside / layout.CHECKPOINTS, final)
     manifest = Manifest(
         run_id=run.run_id,
@@ -72,7 +71,7 @@ def _build(run: RunLedger, final: Sequence[str] | None) -> None:
         checkpoint=checkpoint,
         kept=kept,
         totals=run.totals,
-        content=content,
+        content=content_digest(run),
     )
     write_file(aside / MANIFEST, manifest.to_bytes())
     flush_tree(aside)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from harness.ledger.digest import LEFT_OUT_PHASES
 from harness.ledger.schema import (
     LEDGER_VERSION,
     PHASES,
@@ -104,16 +105,23 @@ model generated: escape it before you show it on a page.
 
 Checked at every commit, which is not written otherwise:
 
-- Every generated token has one purpose of {purposes}. For each step and purpose the tokens of `sequences`
-  equal those of `costs`; the tokens of `samples` equal those of `evaluations` and of the evaluation's costs.
-- Every device-second has one phase of {phases}. All but {uncharged} are charged to the training budget, as
-  are all tokens but those of evaluation.
+- Every generated token has one purpose:
+  {purposes}.
+  For each step and purpose the tokens of `sequences` equal those of `costs`; the tokens of `samples` equal
+  those of `evaluations` and of the evaluation's costs.
+- Every device-second has one phase:
+  {phases}.
+  All but {uncharged} are charged to the training budget, as are all tokens but those of
+  evaluation.
 - `updates.cum_*` are the sums of what `costs` charges in all steps so far; each row follows the one before.
 - Each row of `tokens` is as long as its sequence.
 
-Two runs of the same study on the same machine agree in everything but the columns {times}, the table
-`lost`, the phases `checkpoint` and `idle` of `costs`, and readings on the axis `device_seconds`. The content
-digest is a SHA-256 over the rest.
+Two runs of the same study on the same machine agree in everything that time alone does not decide. It decides
+the columns
+{times};
+the table `lost`; the rows of `costs` in the phases {timed}; readings on
+the axis `device_seconds`, evaluations made only for them, and updates made after the last other budget was
+reached. The content digest is a SHA-256 over the rest, texts by their keys.
 """
 
 
@@ -125,6 +133,7 @@ def render() -> str:
         phases=_listed(PHASES),
         uncharged=_listed(UNCHARGED_PHASES),
         times=_listed(sorted(TIME_COLUMNS)),
+        timed=_listed(LEFT_OUT_PHASES),
     )
     return head + "".join(_table(name, columns) for name, columns in TABLES.items())
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from harness.ledger.schema import TABLES
 
-COMPRESSION_LEVEL = 3
+COMPRESSION_LEVEL = 1
 ROW_GROUP_VALUES = 16 * 2**20
 """Values of the longest list column in a row group, which bounds what a reader must hold at once."""
 
@@ -24,6 +24,7 @@ def parquet_bytes(table_name: str, table: pa.Table) -> pa.Buffer:
         compression_level=COMPRESSION_LEVEL,
         use_dictionary=[c.name for c in columns if not c.split_bytes],
         use_byte_stream_split=[_path(c.name, c.type) for c in columns if c.split_bytes],
+        write_statistics=[c.name for c in columns if not c.split_bytes],
         store_schema=True,
     )
     return sink.getvalue()

@@ -48,7 +48,7 @@ class Manifest:
     """Content digest; only of compacted tables."""
 
     def to_bytes(self) -> bytes:
-        """Canonical JSON, one line a key, with a SHA-256 over the rest, so that any changed byte is noticed."""
+        """Canonical JSON, one line a key, with a SHA-256 over the rest: any changed byte is noticed."""
         data = {
             "ledger_version": LEDGER_VERSION,
             "run_id": self.run_id,

@@ -84,6 +84,11 @@ class LedgerWriter:
             self._buffers["lost"].append(transposed(lost))
 
     @property
+    def step(self) -> int:
+        """Updates that the policy in the last checkpoint has had; 0 before the first commit."""
+        return self._step
+
+    @property
     def resumes(self) -> int:
         """Times that the run was opened again after it had begun."""
         return self._totals.rows.get("lost", 0) + self._buffers["lost"].rows

@@ -146,7 +146,8 @@ def test_a_finished_run_is_left_alone_and_its_policies_are_kept(tmp_path: Path) 
     again = run(tmp_path)
     assert folder.marker.read_bytes() == marker
     assert {kept.name for kept in again.kept} >= {
-        "budget-updates.safetensors", "budget-generated_tokens.safetensors", "budget-device_seconds.safetensors",
+        "budget-updates.safetensors", "budget-generated_tokens.safetensors",
+        "budget-device_seconds.safetensors",
     }  # fmt: skip
     facts = read_json(folder.facts)
     assert facts is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -45,6 +46,13 @@ def test_weights_are_kept_and_the_optimizer_need_not_be(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert [(k.commit, k.path.read_bytes()) for k in run.kept] == [(1, b"weights 1")]
     assert (run.checkpoint / "model.safetensors").read_bytes() == b"weights 3"
+
+
+def test_a_run_that_diverged_is_compacted_like_any_other(tmp_path: Path) -> None:
+    writer = LedgerWriter(tmp_path, RUN)
+    runs.append_update(writer, 1, 0, 0.0, loss=math.nan)
+    writer.commit(1, {})
+    assert math.isnan(compact(tmp_path).table("updates")["loss"][0].as_py())
 
 
 def test_twice_is_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Conservation: each way in which the ledger could contradict itself stops the commit, and nothing is written."""
+"""Conservation: whatever way the ledger could contradict itself stops the commit; nothing is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def sequence(step: int, tokens: int, purpose: str = "rollout") -> dict[str, obje
     }  # fmt: skip
 
 
-def cost(step: int, tokens: int, purpose: str | None = "rollout", phase: str = "generate", seconds: float = 1.0,
+def cost(step: int, tokens: int, purpose: str | None = "rollout", phase: str = "generate",
+         seconds: float = 1.0,
          flops: float = 0.0) -> dict[str, object]:  # fmt: skip
     return {
         "step": step, "phase": phase, "purpose": purpose, "device_kind": "cpu", "devices": 1,
@@ -39,7 +40,7 @@ def refused(writer: LedgerWriter, folder: Path, step: int, match: str) -> None:
 
 
 def test_tokens_must_be_charged_in_their_step(tmp_path: Path) -> None:
-    # The sum over both steps agrees (30 = 30); step by step it does not, so a check of totals would pass this.
+    # Over both steps the sums agree (30 = 30), so a check of totals would pass this.
     writer = LedgerWriter(tmp_path, RUN)
     writer.append("sequences", [sequence(1, 10), sequence(2, 20)])
     writer.append("costs", [cost(1, 20), cost(2, 10)])
@@ -69,7 +70,8 @@ def test_evaluation_tokens_are_conserved_and_stay_out_of_training_phases(tmp_pat
     other.append("sequences", [sequence(1, 1)])
     other.append("costs", [cost(1, 4, "evaluation", "generate")])
     other.append("samples", {
-        "step": 0, "benchmark": "easy", "problem_id": "e", "sample": 0, "correct": True, "grader_state": "correct",
+        "step": 0, "benchmark": "easy", "problem_id": "e", "sample": 0, "correct": True,
+        "grader_state": "correct",
         "finish_reason": "stop", "generated_tokens": 4, "answer": None, "text_digest": [b"12345678"],
     })  # fmt: skip
     with pytest.raises(LedgerInvariantError, match="evaluations hold None generated tokens, samples 4"):
@@ -95,7 +97,7 @@ def test_token_rows_are_as_long_as_their_sequence(tmp_path: Path) -> None:
     writer = LedgerWriter(tmp_path, RUN)
     writer.append("sequences", [sequence(1, 3)])
     writer.append("costs", [cost(1, 3)])
-    lists = dict.fromkeys(("token_id", "logprob", "entropy", "margin", "credit"), [[1, 0]])
+    lists = {n: [[1, 0]] for n in ("token_id", "logprob", "entropy", "margin", "credit")}
     writer.append("tokens", {"step": 1, "group_id": 0, "sample": 0, **lists})
     refused(writer, tmp_path, 1, "step 1, group 0, sample 0 has 2 tokens")
     other = LedgerWriter(tmp_path / "b", RUN)
@@ -109,13 +111,16 @@ def test_token_rows_are_as_long_as_their_sequence(tmp_path: Path) -> None:
     ("tokens", "seconds", "match"),
     [(9, 4.0, "cum_generated_tokens is 9, but the costs so far sum to 10"), (10, 4.01, "cum_device_seconds")],
 )
-def test_running_totals_are_the_sums_of_the_costs(tmp_path: Path, tokens: int, seconds: float, match: str) -> None:
+def test_running_totals_are_the_sums_of_the_costs(
+    tmp_path: Path, tokens: int, seconds: float, match: str
+) -> None:
     # Charged: 1 s of screening before the first step, 2 s generating and 1 s backward; neither 5 s of
     # evaluation nor 7 s of checkpoints are.
     writer = LedgerWriter(tmp_path, RUN)
     writer.append("sequences", [sequence(1, 10)])
     writer.append("costs", [
-        cost(0, 0, None, "score", 1.0), cost(1, 10, seconds=2.0, flops=100.0), cost(1, 0, None, "backward", 1.0),
+        cost(0, 0, None, "score", 1.0), cost(1, 10, seconds=2.0, flops=100.0), cost(1, 0, None, "backward",
+        1.0),
         cost(1, 0, None, "evaluate", 5.0), cost(1, 0, None, "checkpoint", 7.0),
     ])  # fmt: skip
     runs.append_update(writer, 1, tokens, seconds)
@@ -181,5 +186,19 @@ def test_after_a_refused_commit_the_rows_are_still_there(tmp_path: Path) -> None
 
 
 def test_totals_survive_their_json() -> None:
-    totals = Totals(updates=3, charged=Charge(2**40, 0.1 + 0.2, 1e18), pending={4: Charge(1, 1 / 3, 2.0)}, rows={"a": 1})
+    totals = Totals(
+        updates=3, charged=Charge(2**40, 0.1 + 0.2, 1e18), pending={4: Charge(1, 1 / 3, 2.0)}, rows={"a": 1}
+    )
     assert Totals.from_json(totals.to_json()) == totals
+
+
+def test_what_was_charged_before_the_first_update_is_not_forgotten(tmp_path: Path) -> None:
+    writer = LedgerWriter(tmp_path, RUN)
+    writer.append("costs", [cost(0, 0, None, "idle", 2.0)])
+    writer.commit(0, {})
+    again = LedgerWriter(tmp_path, RUN)
+    again.append("sequences", [sequence(1, 4)])
+    again.append("costs", [cost(1, 4, flops=40.0)])
+    runs.append_update(again, 1, 4, 3.0)
+    again.commit(1, {})
+    assert again.totals.charged == Charge(4, 3.0, 40.0)

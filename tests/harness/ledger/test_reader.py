@@ -105,8 +105,10 @@ def test_the_digest_does_not_depend_on_how_rows_were_split_nor_on_time(tmp_path:
         digests.add(content_digest(whole(read_run(tmp_path / name))))
     # One more checkpoint, an idle wait, and a restart are not content either.
     writer = LedgerWriter(tmp_path / "a", RUN)
-    same = {"step": 6, "purpose": None, "device_kind": "cpu", "devices": 1, "device_seconds": 0.1, "flops": 0.0,
-            "wall_seconds": 0.1, "generated_tokens": 0, "prompt_tokens": 0, "energy_joules": None}  # fmt: skip
+    same = {"step": 6, "purpose": None, "device_kind": "cpu", "devices": 1, "device_seconds": 0.1,
+            "flops": 0.0,
+            "wall_seconds": 0.1, "generated_tokens": 0, "prompt_tokens": 0,
+            "energy_joules": None}  # fmt: skip
     writer.append("costs", [same | {"phase": "checkpoint"}, same | {"phase": "idle"}])
     writer.commit(5, {})
     run = whole(read_run(tmp_path / "a"))
@@ -136,9 +138,11 @@ def test_a_null_is_not_an_empty_text_in_the_digest(tmp_path: Path) -> None:
             "text_digest": b"12345678",
         })  # fmt: skip
         writer.append("evaluations", {
-            "step": 0, "benchmark": "easy", "problems": 1, "samples": 2, "generated_tokens": 0, "truncated": 0,
-            "cost_updates": 0, "cost_generated_tokens": 0, "cost_device_seconds": 0.0, "cost_train_flops": 0.0,
-            "policy_digest": "0", "occasion": "grid",
+            "step": 0, "benchmark": "easy", "problems": 1, "samples": 2, "generated_tokens": 0,
+            "truncated": 0, "occasion": "grid",
+            "cost_updates": 0, "cost_generated_tokens": 0, "cost_device_seconds": 0.0,
+            "cost_train_flops": 0.0,
+            "policy_digest": "0",
         })  # fmt: skip
         writer.commit(0, {})
         found.add(content_digest(whole(read_run(tmp_path / name))))
@@ -151,7 +155,9 @@ def test_duckdb_sees_running_and_finished_runs_alike(tmp_path: Path) -> None:
         runs.write_run(odd / name, steps=4, every=3)
     compact(odd / "two")
     db = connect(runs_in([odd / "one", odd / "two", odd / "absent"]))
-    count = db.execute("SELECT count(*), sum(generated_tokens), count(DISTINCT run_id) FROM sequences").fetchone()
+    count = db.execute(
+        "SELECT count(*), sum(generated_tokens), count(DISTINCT run_id) FROM sequences"
+    ).fetchone()
     assert count == (64, 2 * runs.writer_tokens(4), 1)
     joined = "SELECT count(*) FROM sequences JOIN texts USING (text_digest)"
     assert db.execute(joined).fetchone() == (64,)
@@ -164,7 +170,8 @@ def test_duckdb_types_of_empty_tables_are_those_of_full_ones(tmp_path: Path) -> 
     full, empty = connect(runs_in([tmp_path])), connect([])
     for table in TABLES:
         described = [
-            [(name, kind) for name, kind, *_ in db.execute(f"DESCRIBE {table}").fetchall()] for db in (full, empty)
+            [(name, kind) for name, kind, *_ in db.execute(f"DESCRIBE {table}").fetchall()]
+            for db in (full, empty)
         ]
         assert described[0] == described[1]
         assert empty.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)

@@ -15,7 +15,6 @@ from harness.ledger.reader import last_commit, read_run
 from harness.ledger.schema import PURPOSES, TABLES
 from harness.ledger.writer import LedgerWriter
 from prereg.problems import Refused
-
 from tests.harness.ledger import runs
 from tests.harness.ledger.runs import RUN, whole
 
@@ -63,7 +62,10 @@ def test_only_the_newest_two_commits_keep_their_checkpoint_and_what_is_kept_stay
     for step in (1, 2, 3, 4):
         runs.append_step(writer, step)
         writer.commit(step, runs.checkpoint_of(step), keep=["model.safetensors"] if step == 1 else [])
-    at = {n: sorted(p.name for p in (tmp_path / f"commits/{n:06d}").rglob("*") if p.is_file()) for n in (1, 2, 3, 4)}
+    at = {
+        n: sorted(p.name for p in (tmp_path / f"commits/{n:06d}").rglob("*") if p.is_file())
+        for n in (1, 2, 3, 4)
+    }
     assert "optimizer.bin" not in at[1]
     assert "model.safetensors" in at[1]
     assert not (tmp_path / "commits/000002/checkpoint").exists()
@@ -83,13 +85,13 @@ def test_a_checkpoint_may_be_written_by_a_callable_or_copied_from_a_file(tmp_pat
 
 def test_rounding() -> None:
     buffer = TableBuffer("tokens", RUN)
-    values = [-1.00001, -2**-17, 0.3, 1.0]
+    values = [-1.00001, -(2**-17), 0.3, 1.0]
     buffer.append({
         "step": 1, "group_id": [0], "sample": [0], "token_id": [[1, 2, 3, 4]],
         **{name: [values] for name in ("logprob", "entropy", "margin", "credit")},
     })  # fmt: skip
     table = buffer.to_arrow()
-    # -1.00001 * 65536 = -65536.66, so -65537 / 65536; half of a unit goes to the even zero; 0.3 * 65536 = 19660.8.
+    # -1.00001 * 65536 = -65536.66 becomes -65537; half a unit becomes the even 0; 0.3 * 65536 = 19660.8.
     assert table["logprob"].to_pylist() == [[-65537 / 65536, 0.0, 19661 / 65536, 1.0]]
     # 0.3 * 1024 = 307.2.
     assert table["margin"].to_pylist() == [[-1.0, 0.0, 307 / 1024, 1.0]]
@@ -99,9 +101,10 @@ def test_values_that_numpy_would_silently_change_are_errors() -> None:
     for step in (np.array([2**31]), [2**31], [1.5], np.array([1.5])):
         buffer = TableBuffer("lost", RUN)
         buffer.append({
-            "after_commit": step, "steps": 1, "generated_tokens": 1, "device_seconds": 0.0, "wall_seconds": 0.0,
+            "after_commit": step, "steps": 1, "generated_tokens": 1, "device_seconds": 0.0,
+            "wall_seconds": 0.0,
         })  # fmt: skip
-        with pytest.raises(LedgerInvariantError, match="lost.after_commit"):
+        with pytest.raises(LedgerInvariantError, match=r"lost\.after_commit"):
             buffer.to_arrow()
 
 
@@ -135,7 +138,9 @@ def test_lists_and_ragged_columns_are_the_same() -> None:
 
 def test_a_wrong_column_is_named_with_the_nearest(tmp_path: Path) -> None:
     writer = LedgerWriter(tmp_path, RUN)
-    with pytest.raises(LedgerInvariantError, match=r"no column 'txt' \(did you mean 'text'\?\); missing text$"):
+    with pytest.raises(
+        LedgerInvariantError, match=r"no column 'txt' \(did you mean 'text'\?\); missing text$"
+    ):
         writer.append("texts", {"text_digest": [b"12345678"], "txt": ["x"]})
     with pytest.raises(LedgerInvariantError, match="different lengths"):
         writer.append("texts", {"text_digest": [b"12345678"], "text": ["x", "y"]})
@@ -147,7 +152,8 @@ def test_values_outside_the_schema(tmp_path: Path) -> None:
     writer = LedgerWriter(tmp_path, RUN)
     runs.append_costs(writer, 1, 0)
     row = {"step": 1, "device_kind": "cpu", "devices": 1, "device_seconds": 0.5, "energy_joules": None,
-           "purpose": None, "wall_seconds": 1.0, "generated_tokens": 0, "prompt_tokens": 0, "flops": 0.0}  # fmt: skip
+           "purpose": None, "wall_seconds": 1.0, "generated_tokens": 0, "prompt_tokens": 0,
+           "flops": 0.0}  # fmt: skip
     writer.append("costs", [row | {"phase": "thinking"}])
     with pytest.raises(LedgerInvariantError, match=r"costs.phase: \['thinking'\] is none of"):
         writer.commit(1, {})
@@ -203,6 +209,7 @@ def test_two_writers_cannot_both_write_a_commit(tmp_path: Path) -> None:
 def test_nan_is_a_value_and_not_a_missing_one() -> None:
     buffer = TableBuffer("lost", RUN)
     buffer.append({
-        "after_commit": 1, "steps": 1, "generated_tokens": 1, "device_seconds": np.array([np.nan]), "wall_seconds": 1,
+        "after_commit": 1, "steps": 1, "generated_tokens": 1, "device_seconds": np.array([np.nan]),
+        "wall_seconds": 1,
     })  # fmt: skip
     assert math.isnan(buffer.to_arrow()["device_seconds"][0].as_py())

@@ -1,0 +1,126 @@
+"""The process that does the algebra; run as a script, it answers JSON lines on its standard streams.
+
+It may hang, exhaust its memory or be killed at any answer: whoever started it counts on that. It imports
+nothing of the project, so that the script alone is enough, and evaluates no text as code: answers go
+through math-verify's LaTeX grammar.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import resource
+import sys
+import time
+from typing import IO, Any
+
+SETTINGS = "LatexExtractionConfig(boxed) float_rounding=6 numeric_precision=15 exact-numbers"
+"""What the comparison depends on besides versions."""
+
+_DECIMAL_TOLERANCE = 2e-6
+"""Relative difference up to which a decimal is a rounded form of the other number."""
+_DIGITS = 60
+"""Decimal digits to which two exact irrational numbers are compared."""
+
+
+def compare(gold: str, answer: str) -> str:
+    """Whether an answer is the gold answer, both LaTeX: correct, incorrect, unparseable or gold_error."""
+    from math_verify import verify
+
+    expected = read(gold)
+    if expected is None:
+        return "gold_error"
+    found = read(answer)
+    if found is None:
+        return "unparseable"
+    same = _same_number(expected, found)
+    if same is None:
+        same = verify(
+            expected, found, timeout_seconds=None, allow_set_relation_comp=True, raise_on_error=True
+        )
+    return "correct" if same else "incorrect"
+
+
+def read(latex: str) -> Any | None:
+    """A LaTeX answer as a SymPy object; None if it is not mathematics."""
+    from math_verify import LatexExtractionConfig, parse
+
+    bare = latex.strip()
+    if len(bare) > 1 and bare[0] == bare[-1] == "$":
+        bare = bare.strip("$")
+    config = [LatexExtractionConfig(boxed_match_priority=0)]
+    found = parse("\\boxed{" + bare + "}", config, "no_fallback", "first_match", parsing_timeout=None)
+    return found[0] if found and not isinstance(found[0], str) else None
+
+
+def _same_number(gold: Any, answer: Any) -> bool | None:
+    """Equality of two numbers; None if they are not both numbers, or one is a percentage.
+
+    math-verify rounds to six decimal places, which makes all tiny numbers equal. Here rational numbers are
+    compared exactly, and others by their relative difference.
+    """
+    import sympy  # type: ignore[import-untyped]
+
+    if not all(isinstance(e, sympy.Expr) and not e.free_symbols and e.is_number for e in (gold, answer)):
+        return None
+    if gold.has(sympy.UnevaluatedExpr) or answer.has(sympy.UnevaluatedExpr):
+        return None
+    gold, answer = gold.doit(), answer.doit()
+    if any(e.has(sympy.nan, sympy.zoo, sympy.oo) for e in (gold, answer)):
+        return bool(gold == answer)
+    decimal = gold.has(sympy.Float) or answer.has(sympy.Float)
+    gold, answer = (sympy.nsimplify(e, rational=True) if e.has(sympy.Float) else e for e in (gold, answer))
+    if gold.is_Rational and answer.is_Rational and (not decimal or gold.is_Integer or gold == answer):
+        return bool(gold == answer)
+    difference = abs(sympy.N(gold - answer, _DIGITS))
+    scale = max(abs(sympy.N(gold, _DIGITS)), abs(sympy.N(answer, _DIGITS)))
+    return bool(difference <= scale * (_DECIMAL_TOLERANCE if decimal else sympy.Float(f"1e-{_DIGITS - 10}")))
+
+
+def answer_request(request: dict[str, Any]) -> str:
+    """The state for one request: a comparison, or, without an answer, whether a gold answer can be read."""
+    try:
+        if request.get("answer") is None:
+            return "gold_error" if read(request["gold"]) is None else "correct"
+        return compare(request["gold"], request["answer"])
+    except (MemoryError, RecursionError):
+        return "limit"
+    except Exception as error:  # noqa: BLE001 - whatever the algebra raises is the grader's failure, and is said
+        return f"grader_error {type(error).__name__}: {error}"[:500]
+
+
+def serve(requests: IO[str], replies: IO[str], memory_mb: int, seconds: float) -> None:
+    """Answer requests until there are no more, within limits of memory and, as a last resort, CPU time."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    for line in requests:
+        # Should whoever started this process be gone, an endless computation still ends.
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + 2 * seconds) + 2, hard))
+        request = json.loads(line)
+        state = answer_request(request)
+        replies.write(json.dumps({"id": request["id"], "state": state}) + "\n")
+        replies.flush()
+        if state == "limit":
+            return
+
+
+def main() -> None:
+    """Import what is needed, say so, and serve. Arguments: memory in MiB, seconds an answer."""
+    replies = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)
+    logging.disable(logging.CRITICAL)
+    import math_verify  # noqa: F401
+    import sympy  # noqa: F401
+
+    replies.write(json.dumps({"ready": True}) + "\n")
+    replies.flush()
+    requests = os.fdopen(os.dup(0), "r", encoding="ascii")
+    with contextlib.suppress(BrokenPipeError):
+        serve(requests, replies, int(sys.argv[1]), float(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()
