@@ -26,7 +26,7 @@ nox.options.reuse_venv = "yes"
 checked = nox.session(venv_backend="none", requires=["dev"])
 
 
-@nox.session(default=False)
+@nox.session(default=False, venv_backend="venv")
 def dev(session: nox.Session) -> None:
     """Make the environment of the other sessions, with the tested versions."""
     session.install("--constraint", "constraints.txt", "--editable", ".[dev]")
