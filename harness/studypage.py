@@ -60,6 +60,7 @@ A field without a default must be given.
 """
 
 
+_TYPES = {"integer": "whole number", "number": "number", "boolean": "true or false"}
 _VARIANT = "Which variant of the section this is."
 
 
@@ -163,10 +164,7 @@ def _value(node: Node) -> str:
         return f"list of: {_value(node['items'])}"
     if node.get("type") == "object":
         return f"names, each with: {_value(values[0])}" if (values := _values(node)) else "section"
-    words = {"integer": "whole number", "number": "number", "boolean": "true or false"}.get(
-        node.get("type", ""), "text"
-    )
-    return words + _bounds(node)
+    return _TYPES.get(node.get("type", ""), "text") + _bounds(node)
 
 
 def _bounds(node: Node) -> str:
