@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -52,5 +53,8 @@ def run_one(root: StudyRoot, cell: Cell, *, stop_with_parent: bool) -> bool:
 
 def _parent_watch() -> Callable[[], bool]:
     """Whether the process that started this one is gone: with nobody to collect it, the run stops cleanly."""
+    starter = multiprocessing.parent_process()
+    if starter is not None:  # forked by a server on behalf of `harness run`
+        return lambda: not starter.is_alive()
     parent = os.getppid()
     return lambda: os.getppid() != parent

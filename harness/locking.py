@@ -40,8 +40,8 @@ def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
     check(loaded)
     _refuse_runs(layout)
     resolved = resolve_sources(loaded)
-    if resolved.contamination:
-        raise Refused(*resolved.contamination)
+    if resolved.problems:
+        raise Refused(*resolved.problems)
     now = utc_now()
     code = code_version()
     lock = make_lock(loaded, resolved.sources, environment(), code, now)

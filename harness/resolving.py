@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
+from harness.grading.build import make_grader
 from harness.models import WANTED_FILES, model_folder
+from harness.tasks.problems import Task
 from harness.tasks.resolve import load_task
 from prereg.contamination import contaminated, find_matches
 from prereg.digests import digest_folder
 from prereg.lock import SourceDigest
 from prereg.problems import Problem
 from prereg.source import LoadedStudy
-from prereg.sources import BuiltinModel, HubModel, Model, TaskSource
+from prereg.sources import Benchmark, BuiltinModel, HubModel, Model, TaskSource, Training
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +26,48 @@ class Resolved:
 
     sources: dict[str, SourceDigest]
     """By the dotted field that names it."""
-    contamination: tuple[Problem, ...]
-    """Benchmarks that share more with the training prompts than the study allows."""
+    problems: tuple[Problem, ...]
+    """Why the study cannot be locked: unusable gold answers, contaminated benchmarks."""
     notes: tuple[str, ...]
     """What was found and allowed, a sentence each."""
 
 
 def resolve_sources(loaded: LoadedStudy) -> Resolved:
-    """Read every model folder and task of the study. Raises Refused where one cannot be had."""
+    """Read every model folder and task of the study. Raises Refused where one cannot be had or used."""
     study = loaded.study
     sources = {f"models.{name}": _model_digest(loaded, model) for name, model in study.models.items()}
-    training = load_task(study.data.training.source, loaded.folder)
-    sources["data.training"] = _task_digest(study.data.training.source, training.digest, len(training.items))
-    trained = [item.problem for item in training.items]
-    problems: dict[str, list[str]] = {}
-    for name, benchmark in study.data.benchmarks.items():
-        task = load_task(benchmark.source, loaded.folder)
-        sources[f"data.benchmarks.{name}"] = _task_digest(benchmark.source, task.digest, len(task.items))
-        problems[name] = [item.problem for item in task.items]
-    refused = tuple(contaminated(loaded, trained, problems))
-    notes = () if refused or not study.data.contamination_limit else tuple(_overlaps(trained, problems))
-    return Resolved(sources, refused, notes)
+    parts: dict[tuple[str, ...], Training | Benchmark] = {("data", "training"): study.data.training}
+    parts |= {("data", "benchmarks", name): b for name, b in study.data.benchmarks.items()}
+    problems: list[Problem] = []
+    texts: dict[tuple[str, ...], list[str]] = {}
+    notes: list[str] = []
+    for path, part in parts.items():
+        task = load_task(part.source, loaded.folder)
+        name = ".".join(path)
+        sources[name] = _task_digest(part.source, task.digest, len(task.items))
+        sources[f"{name}.grader"], unreadable = _grader_digest(part, task)
+        problems.extend(
+            loaded.problem(
+                f"the gold answer of {task.items[i].id!r} cannot be used: {why}", *path, at_key=True
+            )
+            for i, why in list(unreadable.items())[:10]
+        )
+        texts[path] = [item.problem for item in task.items]
+        notes.extend(f"{name}: {remark}" for remark in task.remarks)
+    trained = texts.pop(("data", "training"))
+    benchmarks = {path[-1]: problems_of for path, problems_of in texts.items()}
+    problems.extend(contaminated(loaded, trained, benchmarks))
+    if not problems and study.data.contamination_limit:
+        notes.extend(_overlaps(trained, benchmarks))
+    return Resolved(sources, tuple(problems), tuple(notes))
+
+
+def _grader_digest(part: Training | Benchmark, task: Task) -> tuple[SourceDigest, dict[int, str]]:
+    """The grader's version as a source, and the gold answers that it cannot use."""
+    with make_grader(part.grader) as grader:
+        digest = hashlib.sha256(grader.version.encode()).hexdigest()
+        unreadable = grader.unreadable([item.answer for item in task.items])
+        return SourceDigest(what=f"the grader {grader.version}", sha256=digest), unreadable
 
 
 def _overlaps(trained: list[str], problems: dict[str, list[str]]) -> Iterator[str]:

@@ -20,8 +20,9 @@ _HEAD = """\
 
 One YAML file holds everything that decides a verdict: what is trained, on what, for how long, and what is
 claimed. `harness prereg init` writes a commented one to start from, with a JSON Schema by which an editor
-completes and explains every field; [the built-in study](../studies/arithmetic.yaml) is a complete one.
-`harness prereg show` prints the whole plan in words, defaults included.
+completes and explains every field. A complete one is
+[the built-in study](../prereg/templates/study-builtin.yaml). `harness prereg show` prints the whole plan
+in words, defaults included.
 
 A study in outline:
 

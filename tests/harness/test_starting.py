@@ -11,8 +11,6 @@ from prereg.problems import Refused
 from prereg.source import load_study
 from prereg.starter import Variant
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.mark.parametrize("example", ["files", "builtin"])
 def test_a_new_study_can_be_read_where_it_was_written(tmp_path: Path, example: Variant) -> None:
@@ -34,10 +32,3 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Refused, match="cannot be written"):
         write_starter(tmp_path / "file" / "study.yaml", "files")
-
-
-def test_the_built_in_study_is_the_one_in_studies() -> None:
-    shipped = ROOT / "harness" / "builtin" / "arithmetic.yaml"
-    assert shipped.read_text() == (ROOT / "studies" / "arithmetic.yaml").read_text(), (
-        "run: cp studies/arithmetic.yaml harness/builtin/arithmetic.yaml"
-    )

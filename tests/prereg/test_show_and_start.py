@@ -154,7 +154,7 @@ def test_the_starter_s_problems_are_right_distinct_and_apart() -> None:
 
 def test_every_field_that_the_starter_comments_on_exists(tmp_path: Path) -> None:
     """Uncommenting the offered lines gives a study that is still valid."""
-    text = starter_files("builtin")["study.yaml"]
+    text = starter_files("files")["study.yaml"]
     for old, new in (
         ("# description: A", "description: A"),
         ("    # family: main  ", "    family: main  "),
