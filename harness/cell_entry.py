@@ -52,7 +52,7 @@ def run_one(root: StudyRoot, cell: Cell, *, stop_with_parent: bool) -> bool:
 
 
 def _parent_watch() -> Callable[[], bool]:
-    """Whether the process that started this one is gone: nobody would collect the run, so it stops cleanly."""
+    """Whether the process that started this one is gone: with nobody to collect it, the run stops cleanly."""
     starter = multiprocessing.parent_process()
     if starter is not None:  # forked by a server on behalf of `harness run`
         return lambda: not starter.is_alive()

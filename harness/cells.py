@@ -42,7 +42,9 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
             raise Refused(Problem(f"--only {part!r} is not of the form arm=NAME, model=NAME or seed=NUMBER"))
         known = {str(getattr(cell, key)) for cell in cells}
         if value not in known:
-            raise Refused(Problem(f"--only {part!r}: there is no such {key}", hint=f"known: {', '.join(sorted(known))}"))
+            raise Refused(
+                Problem(f"--only {part!r}: there is no such {key}", hint=f"known: {', '.join(sorted(known))}")
+            )
         wanted.setdefault(key, set()).add(value)
     return [c for c in cells if all(str(getattr(c, key)) in values for key, values in wanted.items())]
 

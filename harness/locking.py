@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.now import utc_now
 from harness.resolving import resolve_sources
 from harness.versions import code_version, environment
-from harness.now import utc_now
 from prereg.checks import check
 from prereg.difference import Difference, compare, mismatch
 from prereg.events import LoggedEvent, append_event, head, read_events
@@ -50,7 +50,10 @@ def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
     append_event(layout.events, "lock", summary, now, {"lock": lock.sha256})
     notes = resolved.notes
     if code.dirty:
-        notes = (*notes, "the code differs from its git commit; the lock holds a digest of the files themselves")
+        notes = (
+            *notes,
+            "the code differs from its git commit; the lock holds a digest of the files themselves",
+        )
     return lock, notes, head(layout.events)
 
 
@@ -86,16 +89,18 @@ def verify_records(layout: StudyLayout, lock: Lock, finished: Sequence[str]) -> 
         return (Problem("the event log is missing or empty", file=log),)
     if events[0].kind != "lock" or events[0].data.get("lock") != lock.sha256:
         return (Problem("the event log does not begin with this lock", file=log, line=1),)
-    hint = "`harness run` records a run whose end was missed in a crash; otherwise restore the log from a copy"
+    hint = (
+        "`harness run` records a run whose end was missed in a crash; otherwise restore the log from a copy"
+    )
     missing = [run for run in finished if run not in finished_runs(events)]
-    return tuple(Problem(f"the event log does not hold the end of run {run}", file=log, hint=hint) for run in missing)
+    return tuple(
+        Problem(f"the event log does not hold the end of run {run}", file=log, hint=hint) for run in missing
+    )
 
 
 def finished_runs(events: Sequence[LoggedEvent]) -> dict[str, str]:
     """The content digest that the log holds of each finished run, by run id."""
-    return {
-        str(e.data["run"]): str(e.data.get("content_digest")) for e in events if e.kind == "run_finished"
-    }
+    return {str(e.data["run"]): str(e.data.get("content_digest")) for e in events if e.kind == "run_finished"}
 
 
 def _refuse_runs(layout: StudyLayout) -> None:

@@ -36,7 +36,7 @@ def model_folder(source: ModelSource, study_folder: Path) -> Path:
         raise Refused(
             Problem(
                 f"the model {source.id} at {source.revision[:12]} cannot be had: {error}",
-                hint="check the id, the revision and the network, or download it and name its folder (kind: local)",
+                hint="check id, revision and network, or download it and name its folder (kind: local)",
             )
         ) from error
 

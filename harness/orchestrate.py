@@ -18,9 +18,9 @@ from harness.executors import CellCommand
 from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
 from harness.locking import finished_runs, locked_study
+from harness.now import utc_now
 from harness.progress import ProgressView
 from harness.status import CellState, cell_state
-from harness.now import utc_now
 from prereg.checks import check
 from prereg.events import EventKind, append_event, read_events
 from prereg.layout import StudyLayout
@@ -99,7 +99,13 @@ def _record_missed_ends(root: StudyRoot) -> None:
         if run_id not in known:
             marker = read_json(RunFolder(root.runs / run_id).marker) or {}
             data = {"run": run_id, "content_digest": marker.get("content_digest"), "found_later": True}
-            append_event(root.events, "run_finished", f"found finished {run_id}, not recorded when it ended", utc_now(), data)
+            append_event(
+                root.events,
+                "run_finished",
+                f"found finished {run_id}, not recorded when it ended",
+                utc_now(),
+                data,
+            )
 
 
 def make_folder(path: Path) -> None:
@@ -108,10 +114,16 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(
-            Problem(f"the folder cannot be made: {error.strerror}", file=str(path), hint="check who owns the place")
+            Problem(
+                f"the folder cannot be made: {error.strerror}",
+                file=str(path),
+                hint="check who owns the place",
+            )
         ) from error
     if not os.access(path, os.W_OK):
-        raise Refused(Problem("the folder cannot be written to", file=str(path), hint="check its permissions"))
+        raise Refused(
+            Problem("the folder cannot be written to", file=str(path), hint="check its permissions")
+        )
 
 
 def _drive(
@@ -162,7 +174,12 @@ def _log_end(root: StudyRoot, folder: RunFolder, run_id: str, view: ProgressView
 
 
 def _log(root: StudyRoot, kind: EventKind, run_id: str, data: dict[str, Any] | None = None) -> None:
-    words = {"run_started": "started", "run_resumed": "resumed", "run_finished": "finished", "run_failed": "failed"}
+    words = {
+        "run_started": "started",
+        "run_resumed": "resumed",
+        "run_finished": "finished",
+        "run_failed": "failed",
+    }
     append_event(root.events, kind, f"{words[kind]} {run_id}", utc_now(), data or {"run": run_id})
 
 

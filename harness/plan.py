@@ -53,9 +53,7 @@ def plan_of(study: Study, problems: dict[str, int]) -> Plan:
     evaluations = evaluations_of(study)
     samples = sum(problems[name] * b.samples for name, b in study.data.benchmarks.items())
     tokens = sum(problems[name] * b.samples * b.max_new_tokens for name, b in study.data.benchmarks.items())
-    arms = tuple(
-        _arm_cost(study, arm, model, budgets) for model in study.models for arm in study.arms
-    )
+    arms = tuple(_arm_cost(study, arm, model, budgets) for model in study.models for arm in study.arms)
     return Plan(
         runs=tuple(cell.run_id for cell in cells),
         budgets=budgets,
@@ -83,7 +81,9 @@ def _arm_cost(study: Study, arm: str, model: str, budgets: dict[str, float]) -> 
     elif set(budgets) == {"generated_tokens"}:
         tokens = int(budgets["generated_tokens"]) + most_an_update
     elif set(budgets) == {"updates", "generated_tokens"}:
-        tokens = max(int(budgets["updates"]) * most_an_update, int(budgets["generated_tokens"]) + most_an_update)
+        tokens = max(
+            int(budgets["updates"]) * most_an_update, int(budgets["generated_tokens"]) + most_an_update
+        )
     seconds = budgets["device_seconds"] if set(budgets) == {"device_seconds"} else None
     return ArmCost(arm, model, len(study.seeds), updates, tokens, seconds)
 
@@ -106,5 +106,7 @@ def _notes(study: Study, budgets: dict[str, float]) -> tuple[str, ...]:
     if study.evaluation.grid is not None and getattr(study.budget, study.evaluation.grid.axis) is None:
         notes.append("the evaluation grid has no budget on its axis, so its number of points is not known")
     if study.budget.clock == "counted":
-        notes.append("seconds are counted from the work and not measured: results on that axis are a rehearsal")
+        notes.append(
+            "seconds are counted from the work and not measured: results on that axis are a rehearsal"
+        )
     return tuple(notes)

@@ -25,8 +25,10 @@ def render(plan: Plan) -> str:
         lines.append(f"{arm.arm:<20} {arm.model:<12} {arm.runs:>4} {updates:>14} {tokens:>22}")
     lines += [
         "",
-        f"evaluations a run: at most {plan.evaluations_per_run}, of {plan.samples_per_evaluation:,} samples each",
-        f"evaluation tokens, whole study, every sample at its cap: at most {plan.evaluation_tokens:,} (not charged)",
+        f"evaluations a run: at most {plan.evaluations_per_run}, "
+        f"of {plan.samples_per_evaluation:,} samples each",
+        f"evaluation tokens, whole study, every sample at its cap: at most {plan.evaluation_tokens:,} "
+        "(not charged)",
     ]
     lines += [f"note: {note}" for note in plan.notes]
     return "\n".join(lines)

@@ -109,7 +109,9 @@ def record_evaluation(
                 "benchmark": result.benchmark,
                 "problem_id": result.problem_ids,
                 "sample": result.samples,
-                "correct": [None if g.state == "grader_error" else g.state == "correct" for g in result.grades],
+                "correct": [
+                    None if g.state == "grader_error" else g.state == "correct" for g in result.grades
+                ],
                 "grader_state": [g.state for g in result.grades],
                 "finish_reason": result.finish_reasons,
                 "generated_tokens": result.generated_tokens,

@@ -12,9 +12,9 @@ from harness.folders import RunFolder, read_json
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, read_run
 from harness.locking import differences_from, verify_records
+from harness.now import utc_now
 from harness.orchestrate import StudyRoot
 from harness.versions import environment
-from harness.now import utc_now
 from prereg.events import append_event, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import DOES_NOT_PROVE, Lock, read_lock
@@ -37,11 +37,13 @@ class ReportResult:
     planned: int
 
 
-def report_study(path: Path, *, exploratory: bool, folder: Path | None, at: datetime | None = None) -> ReportResult:
+def report_study(
+    path: Path, *, exploratory: bool, folder: Path | None, at: datetime | None = None
+) -> ReportResult:
     """Write the report of a study. `at` is the moment printed on it.
 
-    Raises Refused if there are no runs or the ledger is damaged, and LockMismatch if the lock or the event log
-    was altered. A study that merely differs from its lock is reported, with every difference on it.
+    Raises Refused if there are no runs or the ledger is damaged, and LockMismatch if the lock or the event
+    log was altered. A study that merely differs from its lock is reported, with every difference on it.
     """
     from reports.build import build_report, write_report
 
@@ -64,7 +66,12 @@ def report_study(path: Path, *, exploratory: bool, folder: Path | None, at: date
         connection=connect([run for run in ledgers.values() if run is not None]),
         runs=facts,
         lock=LockFact(
-            lock_fact.digest, lock_fact.locked_at, lock_fact.proves, lock_fact.differences, environment(), log.head
+            lock_fact.digest,
+            lock_fact.locked_at,
+            lock_fact.proves,
+            lock_fact.differences,
+            environment(),
+            log.head,
         ),
         events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
         marks=_marks(root),
@@ -80,7 +87,9 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     layout = StudyLayout.of(path)
     loaded = load_study(path)
     if exploratory:
-        return StudyRoot(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None), LockFact(None)
+        return StudyRoot(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None), LockFact(
+            None
+        )
     lock = read_lock(layout.lock)
     damaged = verify_records(layout, lock, finished_in(layout.runs, loaded.study))
     if damaged:
@@ -140,7 +149,7 @@ def _marks(root: StudyRoot) -> tuple[str, ...]:
 
 
 def _log(root: StudyRoot, now: datetime, finished: int, planned: int) -> None:
-    """A look at incomplete results is an event of its own kind, since it may have influenced what came after."""
+    """A look at incomplete results is an event of its own kind: it may have influenced what came after."""
     data = {"finished": finished, "planned": planned}
     if finished < planned:
         append_event(root.events, "look", f"report on {finished} of {planned} runs", now, data)

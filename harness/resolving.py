@@ -47,7 +47,9 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
         sources[name] = _task_digest(part.source, task.digest, len(task.items))
         sources[f"{name}.grader"], unreadable = _grader_digest(part, task)
         problems.extend(
-            loaded.problem(f"the gold answer of {task.items[i].id!r} cannot be used: {why}", *path, at_key=True)
+            loaded.problem(
+                f"the gold answer of {task.items[i].id!r} cannot be used: {why}", *path, at_key=True
+            )
             for i, why in list(unreadable.items())[:10]
         )
         texts[path] = [item.problem for item in task.items]
@@ -72,7 +74,8 @@ def _overlaps(trained: list[str], problems: dict[str, list[str]]) -> Iterator[st
     """What the declared limit lets through, a sentence a benchmark."""
     for name, texts in problems.items():
         if matches := find_matches(trained, texts):
-            yield f"{len(matches)} of {len(texts)} problems of {name} stand among the training prompts, as allowed"
+            counted = f"{len(matches)} of {len(texts)} problems of {name}"
+            yield f"{counted} stand among the training prompts, as allowed"
 
 
 def _model_digest(loaded: LoadedStudy, model: Model) -> SourceDigest:
@@ -94,7 +97,9 @@ def _is_wanted(path: PurePosixPath) -> bool:
 
 def _task_digest(source: TaskSource, digest: str, items: int) -> SourceDigest:
     if source.kind == "builtin":
-        what = f"{items} problems of the built-in task {source.name}, split {source.split}, seed {source.seed}"
+        what = (
+            f"{items} problems of the built-in task {source.name}, split {source.split}, seed {source.seed}"
+        )
     else:
         what = f"{items} problems of {source.path}"
     return SourceDigest(what=what, sha256=digest, items=items)

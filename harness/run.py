@@ -60,8 +60,9 @@ class Run:
     """Drives one cell to the end of its last budget."""
 
     def __init__(
-        self, study: Study, cell: Cell, learner: Learner, benchmarks: list[BenchmarkTask], ledger: LedgerWriter,
-        meter: RunMeter, *, should_stop: Callable[[], bool], on_progress: Callable[[RunState], None],
+        self, study: Study, cell: Cell, learner: Learner, benchmarks: list[BenchmarkTask],
+        ledger: LedgerWriter, meter: RunMeter, *, should_stop: Callable[[], bool],
+        on_progress: Callable[[RunState], None],
     ) -> None:  # fmt: skip
         self.study = study
         self.cell = cell
@@ -148,7 +149,7 @@ class Run:
         self.learner.engine.sync()
 
     def _evaluate(self, cost: Cost, step: int, occasion: tuple[str, ...]) -> None:
-        """Evaluate the present policy, whose cost is `cost`, unless that was done; `step` bears the seconds."""
+        """Evaluate the present policy, whose cost is `cost`, unless that is done; `step` bears the time."""
         if cost.updates in self.state.evaluated:
             return
         settings = self.study.evaluation

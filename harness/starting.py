@@ -20,7 +20,11 @@ def write_starter(path: Path, variant: Variant) -> list[Path]:
     for target in targets:
         if target.exists():
             raise Refused(
-                Problem("the file exists already; nothing was written", file=str(target), hint="choose another place")
+                Problem(
+                    "the file exists already; nothing was written",
+                    file=str(target),
+                    hint="choose another place",
+                )
             )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

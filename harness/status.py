@@ -65,4 +65,4 @@ def _is_alive(progress: dict[str, Any]) -> bool:
         return False
     import psutil
 
-    return psutil.pid_exists(process)
+    return bool(psutil.pid_exists(process))

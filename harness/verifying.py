@@ -63,7 +63,9 @@ def verify_study(path: Path) -> Verification:
         logged = finished.get(cell.run_id)
         if run is None:
             if logged is not None:
-                problems.append(f"{folder.path}: the event log says that this run finished, but its ledger is gone")
+                problems.append(
+                    f"{folder.path}: the event log says that this run finished, but its ledger is gone"
+                )
             continue
         facts = read_json(folder.facts) or {}
         if facts.get("lock") != lock.sha256:

@@ -51,7 +51,7 @@ def _is_source(path: PurePosixPath) -> bool:
 
 
 def _git_state(root: Path) -> tuple[str | None, bool]:
-    """The commit of a work tree, and whether the code differs from it; (None, False) for an installed package."""
+    """The commit of a work tree, and whether the code differs from it; (None, False) once installed."""
     if not (root / ".git").exists():
         return None, False
     try:

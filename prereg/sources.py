@@ -17,6 +17,7 @@ class BuiltinModel(Section):
 
     kind: Literal["builtin"]
     name: Literal["arithmetic-110k"] = "arithmetic-110k"
+    """Which of them."""
 
 
 class LocalModel(Section):
@@ -24,6 +25,7 @@ class LocalModel(Section):
 
     kind: Literal["local"]
     path: RelativePath
+    """The folder, beside or below the study file."""
 
 
 class HubModel(Section):
@@ -31,6 +33,7 @@ class HubModel(Section):
 
     kind: Literal["hub"]
     id: Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$")]
+    """`owner/name`."""
     revision: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
     """A full commit hash: a branch or a tag can move."""
 
@@ -42,7 +45,9 @@ class Model(Section):
     """A base model, and how a problem becomes its prompt."""
 
     source: ModelSource
+    """Where its weights and tokenizer come from."""
     dtype: Literal["float32", "bfloat16"] = "float32"
+    """Type of the weights."""
     prompt_template: Annotated[str, StringConstraints(pattern=r"\{problem\}")] = "{problem}"
     """`{problem}` is replaced by the problem's text; nothing else is special."""
     chat_template: bool = False
@@ -59,9 +64,13 @@ class BuiltinTask(Section):
 
     kind: Literal["builtin"]
     name: Literal["arithmetic"] = "arithmetic"
+    """Which of them."""
     split: Literal["train", "easy", "medium", "hard"]
+    """Training problems, or one of three levels of difficulty."""
     size: Count
+    """Number of problems."""
     seed: Annotated[int, Field(ge=0)] = 0
+    """Draws the problems."""
 
 
 class FileTask(Section):
@@ -69,6 +78,7 @@ class FileTask(Section):
 
     kind: Literal["jsonl", "parquet"]
     path: RelativePath
+    """The file, beside or below the study file."""
     problem: Text = "problem"
     """Column of the problem's text."""
     answer: Text = "answer"
@@ -78,6 +88,7 @@ class FileTask(Section):
     limit: Count | None = None
     """Only so many rows, drawn by `subset_seed`."""
     subset_seed: Annotated[int, Field(ge=0)] = 0
+    """Decides which rows `limit` keeps."""
 
 
 TaskSource = Annotated[BuiltinTask | FileTask, Field(discriminator="kind")]
@@ -88,7 +99,9 @@ class ExactGrader(Section):
 
     kind: Literal["exact"]
     answer_type: Literal["integer", "text"] = "integer"
+    """How answers are compared."""
     marker: Text = "#"
+    """What stands before the answer."""
 
 
 class MathGrader(Section):
@@ -96,7 +109,9 @@ class MathGrader(Section):
 
     kind: Literal["math"]
     timeout_seconds: Positive = 5.0
+    """Time for one answer; beyond it the answer counts as wrong, and is counted apart."""
     memory_mb: Count = 1024
+    """Memory for one answer, MiB."""
 
 
 Grader = Annotated[ExactGrader | MathGrader, Field(discriminator="kind")]
@@ -106,19 +121,26 @@ class Training(Section):
     """The training prompts and how their completions are graded."""
 
     source: TaskSource
+    """The problems."""
     grader: Grader
+    """What decides whether an answer is right."""
 
 
 class Benchmark(Section):
     """A set of problems on which every evaluated checkpoint is sampled."""
 
     source: TaskSource
+    """The problems."""
     grader: Grader
+    """What decides whether an answer is right."""
     samples: Count = 32
     """Samples a problem (n of avg@n)."""
     temperature: Positive = 1.0
+    """Of sampling."""
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Nucleus of sampling; 1 is off."""
     max_new_tokens: Count = 1024
+    """Cap on a sample; one that reaches it counts as wrong."""
     weight: Positive = 1.0
     """Weight in the mean over benchmarks; weights are normalised to sum to 1."""
 
@@ -128,5 +150,6 @@ class Data(Section):
 
     training: Training
     benchmarks: Annotated[dict[Name, Benchmark], Field(min_length=1)]
+    """By name."""
     contamination_limit: Fraction = 0.0
     """Largest share of a benchmark's problems that may stand among the training prompts."""

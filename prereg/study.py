@@ -20,7 +20,9 @@ class Arm(Section):
     """A way to train, stated as its difference from the shared trainer."""
 
     role: Literal["control", "treatment", "placebo", "negative_control", "length_matched"]
+    """What it is there for; the report says it."""
     description: Text | None = None
+    """In words, for the report."""
     trainer: dict[str, Any] = Field(default_factory=dict)
     """Fields of `trainer` that this arm sets differently, nested as there."""
 
@@ -29,11 +31,13 @@ class Budget(Section):
     """Where every arm is read: one value an axis. A run goes on until all of them are reached."""
 
     updates: Count | None = None
+    """Updates of the policy."""
     generated_tokens: Count | None = None
     """Training tokens: rollouts, continuations, screening and discarded; evaluation is not charged."""
     device_seconds: Positive | None = None
     """Devices held x wall seconds on a GPU; process CPU-seconds on a CPU. Evaluation is not charged."""
     train_flops: Positive | None = None
+    """Floating-point operations of sampling and training, counted from the model and the tokens."""
     clock: Literal["device", "counted"] = "device"
     """`counted` replaces seconds by a fixed price a token, for rehearsals; reports are then marked."""
 
@@ -46,7 +50,9 @@ class Grid(Section):
     """Additional evaluations at regular intervals of one axis, for the curves."""
 
     axis: Literal["updates", "generated_tokens"] = "updates"
+    """Axis along which the evaluations are spaced."""
     every: Count
+    """Distance between two of them, in units of the axis."""
 
 
 class Evaluation(Section):
@@ -74,6 +80,7 @@ class Environment(Section):
     """Where the study is meant to run."""
 
     device: Literal["cpu", "cuda"] = "cpu"
+    """`cuda` runs one cell on each GPU."""
     slots: Count | None = None
     """Runs at a time; left out, one a CPU core or one a GPU."""
     deterministic: bool = True
@@ -89,24 +96,34 @@ class Study(Section):
     """A whole study. See docs/study-file.md for an annotated example."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
+    """Version of this format."""
     id: Name
+    """Names folders and tables."""
     title: Text
+    """The question, as a heading."""
     authors: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """Who answers for the plan."""
     description: Text | None = None
+    """A paragraph for the report's first page."""
     kind: Literal["confirmatory", "pilot", "replication"]
+    """Whether it makes claims (`confirmatory`), only looks (`pilot`), or repeats another (`replication`)."""
     replicates: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     """SHA-256 of the lock that a replication repeats."""
     data_status: DataStatus = DataStatus()
     models: Annotated[dict[Name, Model], Field(min_length=1)]
+    """Base models by name; every arm is run on each."""
     data: Data
     trainer: Trainer
     arms: Annotated[dict[Name, Arm], Field(min_length=1)]
+    """The ways to train that are compared, by name."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
     """Data seeds, paired across arms."""
     budget: Budget
     evaluation: Evaluation = Evaluation()
     hypotheses: tuple[Hypothesis, ...] = ()
+    """What is claimed; each gets a verdict."""
     families: dict[Name, Family] = Field(default_factory=dict)
+    """Hypotheses that share one error rate, by name."""
     environment: Environment = Environment()
     exploratory: tuple[Text, ...] = ()
     """Analyses that the authors intend to look at without a claim."""

@@ -18,7 +18,7 @@ STATE = "state.json"
 
 
 class DamagedCheckpoint(ValueError):
-    """A checkpoint is missing a part or does not fit the policy. It is never silently replaced by the start."""
+    """A checkpoint lacks a part or does not fit the policy. It is never silently replaced by the start."""
 
 
 def save_weights(weights: dict[str, torch.Tensor], path: Path) -> None:

@@ -84,8 +84,9 @@ class Learner:
         self.shape = policy.shape()
         optimizer = spec.optimizer
         self.optimizer = torch.optim.AdamW(
-            list(policy.trainable.values()), lr=optimizer.learning_rate, betas=(optimizer.beta1, optimizer.beta2),
-            eps=optimizer.epsilon, weight_decay=optimizer.weight_decay, fused=True,
+            list(policy.trainable.values()), lr=optimizer.learning_rate,
+            betas=(optimizer.beta1, optimizer.beta2), eps=optimizer.epsilon,
+            weight_decay=optimizer.weight_decay, fused=True,
         )  # fmt: skip
         self.start = policy.weights() if spec.loss.kl_coefficient > 0 else None
 
@@ -128,8 +129,8 @@ class Learner:
         gap = np.concatenate(run.gaps) if run.gaps else None
         entropies = [record.entropy for record in run.records if record is not None]
         return UpdateResult(
-            step=step, prompts=prompts, groups=groups, samples=samples, completions=completions, grades=grades,
-            rewards=rewards, advantages=advantages, tokens=run.records, loss=run.loss,
+            step=step, prompts=prompts, groups=groups, samples=samples, completions=completions,
+            grades=grades, rewards=rewards, advantages=advantages, tokens=run.records, loss=run.loss,
             kl=run.kl / run.tokens if self.start is not None and run.tokens else None,
             clip_share=run.clipped / run.tokens if run.tokens else 0.0,
             informative_groups=len(set(group_ids[signal].tolist())), gradient_norm=run.gradient_norm,
@@ -184,11 +185,17 @@ class _Optimisation:
         for part in parts:
             trained = [int(i) for i in part if signal[i]]
             if trained:
-                share = denominator(spec.loss, sum(len(self.completions[i].token_ids) for i in part), len(part))
+                share = denominator(
+                    spec.loss, sum(len(self.completions[i].token_ids) for i in part), len(part)
+                )
                 self._optimizer_step(trained, share, old, reference)
 
     def _optimizer_step(
-        self, trained: list[int], share: float, old: dict[int, torch.Tensor], reference: dict[int, torch.Tensor]
+        self,
+        trained: list[int],
+        share: float,
+        old: dict[int, torch.Tensor],
+        reference: dict[int, torch.Tensor],
     ) -> None:
         learner, spec = self.learner, self.learner.spec
         learner.optimizer.zero_grad(set_to_none=True)
@@ -209,7 +216,7 @@ class _Optimisation:
                     reference_logprob=_joined(reference, members) if reference else None,
                 )
             with learner.meter.phase("backward"):
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
             self._count_pass(members, backward=True)
             self._record(members, statistics, credited, engine, sums)
         with learner.meter.phase("optimizer"):

@@ -68,7 +68,9 @@ def policy_loss(
     clipped = (bounded * advantage < ratio * advantage).detach()
     if spec.importance != "none":
         if engine_logprob is None:
-            raise ValueError(f"importance correction {spec.importance!r} needs the engine's log-probabilities")
+            raise ValueError(
+                f"importance correction {spec.importance!r} needs the engine's log-probabilities"
+            )
         surrogate = surrogate * importance_weight(old_logprob - engine_logprob, segments, spec)
     per_token = -surrogate
     kl = torch.zeros((), device=logprob.device)
@@ -83,7 +85,7 @@ def policy_loss(
 
 
 def importance_weight(log_ratio: torch.Tensor, segments: Segments, spec: Loss) -> torch.Tensor:
-    """Weights (tokens,) for a policy whose log-probabilities are `log_ratio` above the engine's; no gradient."""
+    """Weights (tokens,) for a policy whose log-probs are `log_ratio` above the engine's; no gradient."""
     log_ratio = log_ratio.detach()
     if spec.importance == "token_truncated":
         return torch.exp(log_ratio).clamp(max=spec.importance_cap)

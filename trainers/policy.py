@@ -41,7 +41,10 @@ class Batch:
 
     @classmethod
     def of(
-        cls, prompts: Sequence[Sequence[int]], completions: Sequence[npt.NDArray[np.int32]], device: torch.device
+        cls,
+        prompts: Sequence[Sequence[int]],
+        completions: Sequence[npt.NDArray[np.int32]],
+        device: torch.device,
     ) -> Batch:
         """Lay out prompts and their completions, all as token ids."""
         width = max(len(p) + len(c) for p, c in zip(prompts, completions, strict=True))
@@ -98,9 +101,10 @@ class Policy:
         from transformers import AutoModelForCausalLM
 
         model = AutoModelForCausalLM.from_pretrained(
-            str(source), revision=revision, dtype=DTYPES[dtype], use_safetensors=True, trust_remote_code=False,
-            attn_implementation="sdpa",
-        ).to(device)  # fmt: skip
+            str(source), revision=revision, dtype=DTYPES[dtype], use_safetensors=True,
+            trust_remote_code=False, attn_implementation="sdpa",
+        )  # fmt: skip
+        model.to(device)  # type: ignore[arg-type]  # its wrapper loses the type of `self`
         model.eval()
         if isinstance(adapter, LoraAdapter):
             model = _with_lora(model, adapter, seed)
@@ -172,16 +176,19 @@ class Policy:
         )
 
     def _check_output_layer(self) -> None:
-        """Refuse a model whose logits are not its output layer's (soft caps, scales) or whose head is adapted."""
+        """Refuse a model whose logits are not its output layer's (soft caps, scales), or an adapted head."""
         if not isinstance(self._head, torch.nn.Linear):
-            raise UnsupportedModel("the output layer is not a plain linear layer; leave it out of the LoRA targets")
+            raise UnsupportedModel(
+                "the output layer is not a plain linear layer; leave it out of the LoRA targets"
+            )
         probe = torch.arange(1, 5, device=self.device)[None]
         with torch.no_grad():
             hidden = self._body(input_ids=probe, use_cache=False).last_hidden_state
             expected = self.model(input_ids=probe, use_cache=False).logits.float()
         if not torch.allclose(self._head(hidden).float(), expected, rtol=1e-3, atol=1e-3):
             raise UnsupportedModel(
-                f"{type(self.model).__name__} changes its logits after the output layer; such models are not supported"
+                f"{type(self.model).__name__} changes its logits after the output layer, "
+                "and such models are not supported"
             )
 
 
@@ -192,7 +199,10 @@ def _with_lora(model: Any, adapter: LoraAdapter, seed: int) -> Any:
     with torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []):
         torch.manual_seed(seed)
         config = LoraConfig(
-            r=adapter.rank, lora_alpha=adapter.alpha, lora_dropout=0.0, target_modules=list(adapter.targets)
+            r=adapter.rank,
+            lora_alpha=adapter.alpha,  # type: ignore[arg-type]  # declared an integer, used as any number
+            lora_dropout=0.0,
+            target_modules=list(adapter.targets),
         )
         model = inject_adapter_in_model(config, model)
     for name, parameter in model.named_parameters():

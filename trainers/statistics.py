@@ -40,7 +40,7 @@ def token_statistics(
     """
     if temperature <= 0:
         raise ValueError(f"temperature must be positive, not {temperature}")
-    logprob, entropy, margin = _Statistics.apply(hidden, weight, bias, targets, temperature, chunk)
+    logprob, entropy, margin = _Statistics.apply(hidden, weight, bias, targets, temperature, chunk)  # type: ignore[no-untyped-call]
     return TokenStatistics(logprob, entropy, margin)
 
 

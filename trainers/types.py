@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 
-
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A training or benchmark problem, tokenised."""

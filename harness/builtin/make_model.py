@@ -28,7 +28,7 @@ CHARACTERS = "0123456789+-=,#"
 def build_tokenizer() -> PreTrainedTokenizerFast:
     """One token a character."""
     vocabulary = {token: index for index, token in enumerate((*SPECIAL, *CHARACTERS))}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))  # noqa: S106
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), behavior="isolated")
     tokenizer.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(
@@ -42,18 +42,17 @@ def build_model(vocabulary: int) -> LlamaForCausalLM:
         vocab_size=vocabulary, hidden_size=64, intermediate_size=192, num_hidden_layers=2,
         num_attention_heads=2, num_key_value_heads=2, head_dim=32, max_position_embeddings=128,
         tie_word_embeddings=True, pad_token_id=0, eos_token_id=1, bos_token_id=None,
-        attn_implementation="sdpa",
     )  # fmt: skip
     return LlamaForCausalLM(config)
 
 
 def batch_of(rng: random.Random, tokenizer: PreTrainedTokenizerFast) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and labels, each (BATCH, length); only the worked answer is learned."""
-    rows = []
+    rows: list[tuple[str, list[int]]] = []
     while len(rows) < BATCH:
         problem = draw_problem(rng, rng.choice(OPERATIONS["train"]))
         if fold(problem, 0) < TRAINING_FOLDS:
-            rows.append((problem, tokenizer.encode(problem + worked_answer(problem)) + [1]))
+            rows.append((problem, [*tokenizer.encode(problem + worked_answer(problem)), 1]))
     width = max(len(ids) for _, ids in rows)
     inputs = torch.zeros(BATCH, width, dtype=torch.long)
     labels = torch.full((BATCH, width), -100)

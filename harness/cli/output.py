@@ -1,4 +1,4 @@
-"""How commands speak: documents on stdout, everything else on stderr, and an exit code that means something."""
+"""How commands speak: documents on stdout, everything else on stderr, an exit code that means something."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def refuse(error: Refused, *, as_json: bool = False) -> NoReturn:
     if as_json:
         problems = [
             {
-                "message": p.message, "field": ".".join(map(str, p.path)) or None, "file": p.file, "line": p.line,
-                "column": p.column, "hint": p.hint,
+                "message": p.message, "field": ".".join(map(str, p.path)) or None, "file": p.file,
+                "line": p.line, "column": p.column, "hint": p.hint,
             }
             for p in error.problems
         ]  # fmt: skip

@@ -27,7 +27,8 @@ def init(path: Path = Path("study.yaml"), *, example: Literal["files", "builtin"
     path
         Where to write it; a file that exists is never overwritten.
     example
-        `files`: a study on problems in JSONL files of your own. `builtin`: the study that comes with the harness.
+        `files`: a study on problems in JSONL files of your own. `builtin`: the study that comes with the
+        harness.
     """
     from harness.starting import write_starter
 

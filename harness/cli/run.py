@@ -109,8 +109,8 @@ def run(
     finished = sum(s.state == "finished" for s in outcome.states)
     if json:
         emit({
-            "runs": [s.to_json() for s in outcome.states], "folder": str(root.runs), "exploratory": exploratory,
-            "interrupted": outcome.interrupted,
+            "runs": [s.to_json() for s in outcome.states], "folder": str(root.runs),
+            "exploratory": exploratory, "interrupted": outcome.interrupted,
         })  # fmt: skip
     else:
         note(f"{finished} of {len(outcome.states)} runs finished in {root.runs}")
@@ -180,11 +180,14 @@ def report(
     if json:
         emit({
             "html": str(result.paths.html), "pdf": str(result.paths.pdf), "verdicts": result.verdicts,
-            "tables": [str(p) for p in result.paths.tables], "finished": result.finished, "planned": result.planned,
+            "tables": [str(p) for p in result.paths.tables], "finished": result.finished,
+            "planned": result.planned,
         })  # fmt: skip
         return
     if result.finished < result.planned:
-        note(f"a look: only {result.finished} of {result.planned} runs are finished; the event log records it")
+        note(
+            f"a look: only {result.finished} of {result.planned} runs are finished; the event log records it"
+        )
     for hypothesis, verdict in result.verdicts.items():
         note(f"{hypothesis}: {verdict}")
     print(result.paths.html)

@@ -9,6 +9,7 @@ learn the task and still err.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 
 from harness.tasks.problems import TaskItem
@@ -79,7 +80,7 @@ def worked_answer(problem: str) -> str:
     results = solve(problem)
     steps: list[str] = []
     position = len(results[0])
-    for before, after in zip(results, results[1:], strict=False):
+    for before, after in itertools.pairwise(results):
         steps.append(f"{before}{problem[position : position + 2]}={after},")
         position += 2
     return "".join(steps) + f"#{results[-1]}"

@@ -26,7 +26,7 @@ class Called:
 def harness(*arguments: str, folder: Path, timeout: float = 240, **environment: str) -> Called:
     """Run `harness ARGUMENTS` in a folder."""
     done = subprocess.run(
-        [sys.executable, "-m", "harness", *arguments], cwd=folder, capture_output=True, text=True, timeout=timeout,
-        env=os.environ | ENVIRONMENT | environment, stdin=subprocess.DEVNULL,
+        [sys.executable, "-m", "harness", *arguments], cwd=folder, capture_output=True, text=True,
+        timeout=timeout, env=os.environ | ENVIRONMENT | environment, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return Called(done.returncode, done.stdout, done.stderr)

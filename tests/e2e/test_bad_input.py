@@ -27,7 +27,12 @@ def lock(folder: Path) -> Called:
 
 @pytest.mark.parametrize(
     ("content", "word"),
-    [(b"", "study.yaml"), (b"\x00\x01\x02PAR1", "binary"), (b"\xff\xfea\x00", "UTF-16"), (b"- 1\n- 2\n", "study.yaml:1")],
+    [
+        (b"", "study.yaml"),
+        (b"\x00\x01\x02PAR1", "binary"),
+        (b"\xff\xfea\x00", "UTF-16"),
+        (b"- 1\n- 2\n", "study.yaml:1"),
+    ],
 )
 def test_files_that_are_no_study(tmp_path: Path, content: bytes, word: str) -> None:
     (tmp_path / "study.yaml").write_bytes(content)
@@ -67,7 +72,9 @@ def with_benchmark(task: dict[str, Any]) -> dict[str, Any]:
 )  # fmt: skip
 def test_studies_that_cannot_be_locked(tmp_path: Path, changes: dict[str, Any], words: list[str]) -> None:
     write_study(tmp_path, **changes)
-    (tmp_path / "rows.jsonl").write_text('{"question": "1+1=", "answer": "2"}\n{"question": "1+2=", "answer": "3"}\n')
+    (tmp_path / "rows.jsonl").write_text(
+        '{"question": "1+1=", "answer": "2"}\n{"question": "1+2=", "answer": "3"}\n'
+    )
     (tmp_path / "broken.jsonl").write_text('{"problem": "1+1=", "answer": "2"}\n{"problem": "1+2=",\n')
     (tmp_path / "empty.jsonl").write_text("")
     refused(lock(tmp_path), *words)
@@ -109,7 +116,9 @@ def test_an_unknown_command_or_option_is_a_usage_error(tmp_path: Path) -> None:
         assert "Traceback" not in called.err
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and not os.path.exists("/proc/self/ns/user"), reason="root may write anywhere")
+@pytest.mark.skipif(
+    os.geteuid() == 0 and not os.path.exists("/proc/self/ns/user"), reason="root may write anywhere"
+)
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     write_study(tmp_path)
     assert lock(tmp_path).code == 0
@@ -146,5 +155,3 @@ def test_a_full_disk_is_named_and_the_run_goes_on_when_there_is_room(small_disk:
     subprocess.run(["mount", "-o", "remount,size=40m", str(small_disk)], check=True)
     again = harness("run", "--only", "arm=grpo,seed=1", folder=small_disk)
     assert again.code == 0, again.err
-
-

@@ -65,7 +65,10 @@ def test_the_same_study_twice_gives_the_same_lock_content_and_report(study: Path
     for name in ("study.lock.json", "study.report/report.html", "study.report/report.pdf"):
         assert (again / name).read_bytes() == (study / name).read_bytes(), name
     digests = [
-        [json.loads(path.read_text())["content_digest"] for path in sorted(folder.glob("study.runs/*/complete.json"))]
+        [
+            json.loads(path.read_text())["content_digest"]
+            for path in sorted(folder.glob("study.runs/*/complete.json"))
+        ]
         for folder in (study, again)
     ]
     assert digests[0] == digests[1]
@@ -86,7 +89,9 @@ def test_a_study_that_was_edited_is_not_run_and_the_field_is_named(study: Path, 
 
 def test_exploratory_runs_stand_apart_and_are_marked(study: Path, tmp_path: Path) -> None:
     folder = copy(study, tmp_path)
-    edited = tiny(seeds=[5], hypotheses=[], kind="pilot", budget={"updates": 2, "clock": "counted"}, evaluation={})
+    edited = tiny(
+        seeds=[5], hypotheses=[], kind="pilot", budget={"updates": 2, "clock": "counted"}, evaluation={}
+    )
     (folder / "study.yaml").write_text(json.dumps(edited), encoding="utf-8")
     called = harness("run", "--exploratory", folder=folder)
     assert called.code == 0, called.err

@@ -31,8 +31,8 @@ def started(tmp_path: Path) -> tuple[Path, subprocess.Popen[str]]:
 
 def start(folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "harness", "run", "--json"], cwd=folder, env=os.environ | ENVIRONMENT, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "harness", "run", "--json"], cwd=folder, env=os.environ | ENVIRONMENT,
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 

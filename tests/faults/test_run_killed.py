@@ -39,7 +39,9 @@ def test_a_run_killed_a_dozen_times_equals_the_uninterrupted_one(
 ) -> None:
     write_study(tmp_path, budget=BUDGET)
     command = [sys.executable, "-m", "tests.faults.run_child", str(tmp_path), "12", str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=240, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout.splitlines()[-1])
     assert outcome["exit"] == 0, done.stderr

@@ -10,7 +10,7 @@ from harness.tasks.arithmetic import OPERATIONS, generate, solve, worked_answer
 def test_answers_agree_with_pythons_own_arithmetic() -> None:
     for split in OPERATIONS:
         for item in generate(split, 100, 3):
-            assert item.answer == str(eval(item.problem.rstrip("=")))  # noqa: S307 - our own digits and signs
+            assert item.answer == str(eval(item.problem.rstrip("=")))
             assert all(0 <= int(result) <= 99 for result in solve(item.problem))
 
 

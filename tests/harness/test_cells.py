@@ -19,7 +19,10 @@ def test_every_arm_of_a_seed_comes_before_the_next_seed(tmp_path: Path) -> None:
 def test_filters_of_different_keys_narrow_and_of_one_key_widen(tmp_path: Path) -> None:
     cells = cells_of(loaded(tmp_path).study)
     assert selected(cells, ["arm=mcpo,seed=2"]) == [Cell("mcpo", "small", 2)]
-    assert selected(cells, ["seed=1", "seed=2", "arm=grpo"]) == [Cell("grpo", "small", 1), Cell("grpo", "small", 2)]
+    assert selected(cells, ["seed=1", "seed=2", "arm=grpo"]) == [
+        Cell("grpo", "small", 1),
+        Cell("grpo", "small", 2),
+    ]
     assert selected(cells, []) == cells
 
 

@@ -68,7 +68,9 @@ def test_the_run_ends_with_its_last_budget(base: RunLedger) -> None:
 def test_tokens_are_conserved(base: RunLedger) -> None:
     costs = rows(base, "costs")
     sequences, samples = rows(base, "sequences"), rows(base, "samples")
-    by_purpose = {p: sum(c["generated_tokens"] for c in costs if c["purpose"] == p) for p in ("rollout", "evaluation")}
+    by_purpose = {
+        p: sum(c["generated_tokens"] for c in costs if c["purpose"] == p) for p in ("rollout", "evaluation")
+    }
     assert by_purpose["rollout"] == sum(s["generated_tokens"] for s in sequences)
     assert by_purpose["evaluation"] == sum(s["generated_tokens"] for s in samples)
     assert rows(base, "updates")[-1]["cum_generated_tokens"] == by_purpose["rollout"]
@@ -76,7 +78,9 @@ def test_tokens_are_conserved(base: RunLedger) -> None:
 
 def test_evaluation_has_every_sample_of_every_problem_once(base: RunLedger) -> None:
     for step in {e["step"] for e in rows(base, "evaluations")}:
-        keys = [(s["benchmark"], s["problem_id"], s["sample"]) for s in rows(base, "samples") if s["step"] == step]
+        keys = [
+            (s["benchmark"], s["problem_id"], s["sample"]) for s in rows(base, "samples") if s["step"] == step
+        ]
         assert len(keys) == len(set(keys)) == 2 * 5 * 4
 
 
@@ -100,7 +104,11 @@ def test_another_seed_or_arm_has_another(base: RunLedger, tmp_path: Path) -> Non
 
 
 def test_when_evaluations_happen_changes_nothing_in_training(base: RunLedger, tmp_path: Path) -> None:
-    rarely = run(tmp_path, evaluation={"pass_k": [1]}, data=tiny()["data"] | {"benchmarks": {"easy": benchmark("easy")}})
+    rarely = run(
+        tmp_path,
+        evaluation={"pass_k": [1]},
+        data=tiny()["data"] | {"benchmarks": {"easy": benchmark("easy")}},
+    )
     left_out = {"cum_device_seconds"}
     for table in ("updates", "sequences", "tokens"):
         ours = [{k: v for k, v in r.items() if k not in left_out} for r in rows(rarely, table)]
@@ -113,7 +121,9 @@ def test_arms_of_a_seed_share_the_start_evaluation(base: RunLedger, tmp_path: Pa
     other = run(tmp_path, cell=1)
 
     def at_start(ledger: RunLedger) -> list[tuple[Any, ...]]:
-        return [(s["problem_id"], s["sample"], s["answer"]) for s in rows(ledger, "samples") if s["step"] == 0]
+        return [
+            (s["problem_id"], s["sample"], s["answer"]) for s in rows(ledger, "samples") if s["step"] == 0
+        ]
 
     assert at_start(other) == at_start(base)
 
@@ -136,7 +146,8 @@ def test_a_finished_run_is_left_alone_and_its_policies_are_kept(tmp_path: Path) 
     again = run(tmp_path)
     assert folder.marker.read_bytes() == marker
     assert {kept.name for kept in again.kept} >= {
-        "budget-updates.safetensors", "budget-generated_tokens.safetensors", "budget-device_seconds.safetensors",
+        "budget-updates.safetensors", "budget-generated_tokens.safetensors",
+        "budget-device_seconds.safetensors",
     }  # fmt: skip
     facts = read_json(folder.facts)
     assert facts is not None

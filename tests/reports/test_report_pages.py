@@ -12,7 +12,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.reports.conftest import HOSTILE, Case, Ledger, make_case, run_id
 
 from reports import pages, words
 from reports.build import build_report, write_report
@@ -23,6 +22,7 @@ from reports.hostile import clean
 from reports.html import render_html
 from reports.inputs import LockFact, RunFact
 from reports.pdf import render_pdf, typst_source
+from tests.reports.conftest import HOSTILE, Case, Ledger, make_case, run_id
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 NAN = float("nan")

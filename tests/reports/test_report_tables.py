@@ -7,13 +7,13 @@ from math import isnan, sqrt
 from typing import Any
 
 import pytest
-from tests.reports.conftest import Case, make_case, run_id
 
 from prereg.problems import Refused
 from reports.build import build_report
 from reports.content import Estimate, ReportContent, Table
 from reports.inputs import Event
 from reports.ledger import Cost, total
+from tests.reports.conftest import Case, make_case, run_id
 
 
 def table(content: ReportContent, name: str) -> list[dict[str, Any]]:

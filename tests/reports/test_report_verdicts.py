@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reports.conftest import BENCHMARKS, PLAN, SEEDS, Case, make_case, run_id
 
 from prereg.study import Study
 from reports.build import build_report
@@ -18,6 +17,7 @@ from reports.content import HypothesisResult
 from reports.inputs import LockFact
 from reports.intervals import paired_t
 from reports.verdicts import Verdict, judge
+from tests.reports.conftest import BENCHMARKS, PLAN, SEEDS, Case, make_case, run_id
 
 LOCKED = LockFact("ab" * 32)
 UP, DOWN, FLAT = (5.0, 6, 7, 8, 9), (-5.0, -6, -7, -8, -9), (-1.0, 2, -3, 3, 0)

@@ -12,7 +12,11 @@ from trainers.segments import Segments
 from trainers.statistics import TokenStatistics
 
 LENGTHS = [3, 11, 1, 6]
-SPECS = [UniformCredit(), MarginCredit(low=0.2, high=0.8, floor=0.1), ShuffledCredit(low=0.2, high=0.8, floor=0.1)]
+SPECS = [
+    UniformCredit(),
+    MarginCredit(low=0.2, high=0.8, floor=0.1),
+    ShuffledCredit(low=0.2, high=0.8, floor=0.1),
+]
 
 
 def statistics(margin: torch.Tensor) -> TokenStatistics:
@@ -54,9 +58,7 @@ def test_margin_scores_by_hand() -> None:
     method = build_credit(MarginCredit(low=0.2, high=0.8, floor=0.1))
     scores = method.scores(torch.tensor([0.0, 0.2, 0.5, 0.8, 1.0]))  # type: ignore[attr-defined]
     assert scores.tolist() == pytest.approx([1.0, 1.0, 0.55, 0.1, 0.1])
-    found = method.multipliers(
-        statistics(torch.tensor([0.0, 0.5, 1.0])), Segments.of([3]), keys(1)
-    )
+    found = method.multipliers(statistics(torch.tensor([0.0, 0.5, 1.0])), Segments.of([3]), keys(1))
     assert found.tolist() == pytest.approx([1 / 0.55, 1.0, 0.1 / 0.55], rel=1e-5)
 
 
@@ -69,5 +71,7 @@ def test_shuffled_permutes_the_scores_within_each_completion_only() -> None:
 
 
 def test_a_floor_of_one_is_uniform_credit() -> None:
-    found = build_credit(MarginCredit(floor=1.0)).multipliers(statistics(margins()), Segments.of(LENGTHS), keys())
+    found = build_credit(MarginCredit(floor=1.0)).multipliers(
+        statistics(margins()), Segments.of(LENGTHS), keys()
+    )
     assert found.tolist() == pytest.approx([1.0] * sum(LENGTHS))

@@ -1,4 +1,4 @@
-"""The transformers engine: exact log-probs, the right law, and completions that owe nothing to their company."""
+"""The transformers engine: exact log-probs, the right law, completions that owe nothing to their company."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ CAP = 48
 
 
 def requests(prompts: list[Prompt], samples: int, *parts: Any) -> list[Request]:
-    return [
-        Request(p.token_ids, sequence_key(0, *parts, p.id, s)) for p in prompts for s in range(samples)
-    ]
+    return [Request(p.token_ids, sequence_key(0, *parts, p.id, s)) for p in prompts for s in range(samples)]
 
 
 def same(a: Completion, b: Completion) -> bool:
@@ -72,7 +70,9 @@ def test_greedy_decoding_equals_transformers_generate(
         assert completion.token_ids.tolist() == expected.tolist()
 
 
-def test_first_tokens_follow_the_policys_law(engine: TransformersEngine, policy: Policy, prompts: list[Prompt]) -> None:
+def test_first_tokens_follow_the_policys_law(
+    engine: TransformersEngine, policy: Policy, prompts: list[Prompt]
+) -> None:
     from scipy import stats
 
     prompt = max(prompts, key=lambda p: len(p.token_ids))
@@ -82,9 +82,17 @@ def test_first_tokens_follow_the_policys_law(engine: TransformersEngine, policy:
     law = torch.softmax(logits.double(), 0).numpy()
     counts = np.bincount([int(c.token_ids[0]) for c in completions], minlength=len(law))
     likely = law * 4000 >= 5
-    grouped = np.append(counts[likely], counts[~likely].sum()), np.append(law[likely], law[~likely].sum()) * 4000
+    grouped = (
+        np.append(counts[likely], counts[~likely].sum()),
+        np.append(law[likely], law[~likely].sum()) * 4000,
+    )
     kept = grouped[1] > 0.5
-    assert stats.chisquare(grouped[0][kept], grouped[1][kept] / grouped[1][kept].sum() * grouped[0][kept].sum()).pvalue > 1e-3
+    assert (
+        stats.chisquare(
+            grouped[0][kept], grouped[1][kept] / grouped[1][kept].sum() * grouped[0][kept].sum()
+        ).pvalue
+        > 1e-3
+    )
 
 
 def test_completions_end_with_the_end_token_or_are_cut_at_the_cap(

@@ -19,7 +19,9 @@ from trainers.types import Grade, Prompt
 BASE = Trainer(max_new_tokens=48, prompts_per_update=6, samples_per_prompt=8)
 
 
-def learner_of(prompts: list[Prompt], tokenizer: Any, grader: Any = exact_grader, **difference: Any) -> Learner:
+def learner_of(
+    prompts: list[Prompt], tokenizer: Any, grader: Any = exact_grader, **difference: Any
+) -> Learner:
     spec = merged_trainer(BASE, difference)
     policy = load_policy(spec.adapter, chunk=spec.logits_chunk)
     engine = TransformersEngine(policy, tokenizer)
@@ -27,7 +29,7 @@ def learner_of(prompts: list[Prompt], tokenizer: Any, grader: Any = exact_grader
 
 
 def gradient_of(learner: Learner) -> torch.Tensor:
-    """The gradient of the first update. (Adam's step would amplify rounding where a gradient is near zero.)"""
+    """The gradient of the first update: Adam's step would amplify rounding where a gradient is near zero."""
     learner.update(1, 0.0)
     return torch.cat([p.grad.flatten() for p in learner.policy.trainable.values() if p.grad is not None])
 
@@ -38,7 +40,8 @@ def test_the_update_does_not_depend_on_micro_batches_or_chunks(
     prompts: list[Prompt], tokenizer: Any, aggregation: str, credit: str
 ) -> None:
     difference = {
-        "credit": {"kind": credit}, "loss": {"aggregation": aggregation}, "optimizer": {"max_gradient_norm": None},
+        "credit": {"kind": credit}, "loss": {"aggregation": aggregation},
+        "optimizer": {"max_gradient_norm": None},
     }  # fmt: skip
     whole = gradient_of(learner_of(prompts, tokenizer, **difference))
     split = gradient_of(learner_of(prompts, tokenizer, **difference, micro_batch_tokens=60, logits_chunk=7))
@@ -117,14 +120,18 @@ def test_credit_keeps_the_completions_advantage_on_average(prompts: list[Prompt]
 def test_several_optimizer_steps_clip_against_the_policy_that_sampled(
     prompts: list[Prompt], tokenizer: Any
 ) -> None:
-    learner = learner_of(prompts, tokenizer, optimizer_steps_per_update=3, loss={"clip_high": 1e-4, "clip_low": 1e-4})
+    learner = learner_of(
+        prompts, tokenizer, optimizer_steps_per_update=3, loss={"clip_high": 1e-4, "clip_low": 1e-4}
+    )
     shares = [learner.update(step, 1e-3).clip_share for step in range(1, 5)]
     assert max(shares) > 0.0
     one_step = learner_of(prompts, tokenizer, loss={"clip_high": 1e-4, "clip_low": 1e-4})
     assert one_step.update(1, 1e-3).clip_share == 0.0
 
 
-def test_kl_to_the_start_is_zero_at_the_start_and_positive_later(prompts: list[Prompt], tokenizer: Any) -> None:
+def test_kl_to_the_start_is_zero_at_the_start_and_positive_later(
+    prompts: list[Prompt], tokenizer: Any
+) -> None:
     learner = learner_of(prompts, tokenizer, loss={"kl_coefficient": 0.01})
     results = [learner.update(step, 2e-3) for step in range(1, 5)]
     assert results[0].kl == pytest.approx(0.0, abs=1e-6)
@@ -147,7 +154,7 @@ def test_resuming_from_a_checkpoint_equals_going_on(
         resumed.update(step, 1e-3)
     assert resumed.policy.digest() == whole.policy.digest()
     forgetful = learner_of(prompts, tokenizer)
-    forgetful.policy.set_weights({n: w for n, w in whole.policy.weights().items()})
+    forgetful.policy.set_weights(whole.policy.weights())
     assert forgetful.optimizer.state_dict()["state"] == {}
 
 

@@ -60,16 +60,22 @@ def test_clipping_by_hand(log_ratio: float, advantage: float, loss: float, gradi
     ],
 )
 def test_aggregation_by_hand(aggregation: str, expected: float) -> None:
-    spec = Loss.model_validate({"aggregation": aggregation, "constant": 8 if aggregation == "constant" else None})
+    spec = Loss.model_validate(
+        {"aggregation": aggregation, "constant": 8 if aggregation == "constant" else None}
+    )
     segments = Segments.of([1, 3])
     share = denominator(spec, tokens=4, sequences=2)
-    loss, _ = policy_loss(tensor(0, 0, 0, 0), tensor(0, 0, 0, 0), tensor(1, 2, 2, 2), segments, spec, denominator=share)
+    loss, _ = policy_loss(
+        tensor(0, 0, 0, 0), tensor(0, 0, 0, 0), tensor(1, 2, 2, 2), segments, spec, denominator=share
+    )
     assert loss.item() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("aggregation", ["token_mean", "sequence_mean", "constant"])
 def test_micro_batches_sum_to_the_whole_and_a_mean_of_means_does_not(aggregation: str) -> None:
-    spec = Loss.model_validate({"aggregation": aggregation, "constant": 8 if aggregation == "constant" else None})
+    spec = Loss.model_validate(
+        {"aggregation": aggregation, "constant": 8 if aggregation == "constant" else None}
+    )
     generator = torch.Generator().manual_seed(0)
     lengths = [1, 7, 2, 4]
     new = [torch.randn(n, generator=generator) for n in lengths]
@@ -99,7 +105,10 @@ def test_kl_estimators_by_hand() -> None:
 
 
 def test_k1_and_k3_average_to_the_exact_kl_divergence() -> None:
-    p, q = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64), torch.tensor([0.3, 0.3, 0.4], dtype=torch.float64)
+    p, q = (
+        torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64),
+        torch.tensor([0.3, 0.3, 0.4], dtype=torch.float64),
+    )
     exact = float((p * (p / q).log()).sum())
     for estimator in ("k1", "k3"):
         assert float((p * kl_estimate(p.log(), q.log(), estimator)).sum()) == pytest.approx(exact)

@@ -65,7 +65,9 @@ def test_the_base_does_not_move_however_often_weights_are_set() -> None:
     base = policy.digest(base=True)
     generator = torch.Generator().manual_seed(0)
     for _ in range(5):
-        policy.set_weights({n: torch.randn(p.shape, generator=generator) for n, p in policy.trainable.items()})
+        policy.set_weights(
+            {n: torch.randn(p.shape, generator=generator) for n, p in policy.trainable.items()}
+        )
     assert policy.digest(base=True) == base
 
 

@@ -9,7 +9,11 @@ from trainers.statistics import token_statistics
 
 
 def plain(
-    hidden: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, targets: torch.Tensor, temperature: float
+    hidden: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    targets: torch.Tensor,
+    temperature: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     law = torch.log_softmax(torch.nn.functional.linear(hidden, weight, bias) / temperature, dim=1)
     top = law.exp().topk(2, dim=1).values
@@ -28,7 +32,9 @@ def case(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch
 @pytest.mark.parametrize("chunk", [1, 5, 37, 1000])
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 @pytest.mark.parametrize("with_bias", [True, False])
-def test_values_and_gradients_equal_the_plain_formulas(chunk: int, temperature: float, with_bias: bool) -> None:
+def test_values_and_gradients_equal_the_plain_formulas(
+    chunk: int, temperature: float, with_bias: bool
+) -> None:
     hidden, weight, bias, targets = case()
     upstream = torch.randn(37, generator=torch.Generator().manual_seed(1))
     results = []
@@ -36,7 +42,9 @@ def test_values_and_gradients_equal_the_plain_formulas(chunk: int, temperature: 
         leaves = [t.clone().requires_grad_() for t in (hidden, weight, bias)]
         used_bias = leaves[2] if with_bias else None
         if chunked:
-            s = token_statistics(leaves[0], leaves[1], used_bias, targets, temperature=temperature, chunk=chunk)
+            s = token_statistics(
+                leaves[0], leaves[1], used_bias, targets, temperature=temperature, chunk=chunk
+            )
             values = (s.logprob, s.entropy, s.margin)
         else:
             values = plain(leaves[0], leaves[1], used_bias, targets, temperature)

@@ -41,7 +41,9 @@ class TransformersEngine:
         results: dict[int, Completion] = {}
         for start in range(0, len(order), sampling.max_batch):
             chosen = order[start : start + sampling.max_batch]
-            for i, completion in zip(chosen, self._decode([requests[i] for i in chosen], sampling), strict=True):
+            for i, completion in zip(
+                chosen, self._decode([requests[i] for i in chosen], sampling), strict=True
+            ):
                 results[i] = completion
         return [results[i] for i in range(len(requests))]
 
@@ -126,7 +128,9 @@ def end_token_ids(model: Any, tokenizer: Any) -> list[int]:
 class _DecodingState:
     """The cache, the mask and the last logits of the rows that still decode."""
 
-    def __init__(self, cache: Any, mask: torch.Tensor | None, positions: torch.Tensor, logits: torch.Tensor) -> None:
+    def __init__(
+        self, cache: Any, mask: torch.Tensor | None, positions: torch.Tensor, logits: torch.Tensor
+    ) -> None:
         self.cache = cache
         self.mask = mask
         """Which cached positions are real, bool (rows, capacity); None if no prompt is padded."""
@@ -177,7 +181,7 @@ def _prefill(model: Any, requests: Sequence[Request], room: int, device: torch.d
         input_ids=ids, attention_mask=real[:, :width] if padded else None, position_ids=positions,
         past_key_values=cache, use_cache=True, logits_to_keep=1,
     )  # fmt: skip
-    cache.reorder_cache(spread)
+    cache.reorder_cache(spread)  # type: ignore[arg-type]  # int64, as it must be
     return _DecodingState(
         cache,
         real[spread] if padded else None,
@@ -193,7 +197,7 @@ class _PreallocatedLayer(DynamicLayer):
     """
 
     def __init__(self, room: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._room = room
         self._length = 0
         self._buffers: list[torch.Tensor] = []
@@ -210,6 +214,8 @@ class _PreallocatedLayer(DynamicLayer):
             buffer[:, :, self._length : end] = state
         self._length = end
         self._show()
+        assert self.keys is not None
+        assert self.values is not None
         return self.keys, self.values
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:

@@ -8,7 +8,7 @@ from prereg.trainer import Selection
 
 
 class SelectionMethod(Protocol):
-    """Chooses prompts by index into the training set. Its choice is a function of seed, step and its state."""
+    """Chooses prompts by index into the training set, as a function of seed, step and its own state."""
 
     def choose(self, step: int, count: int) -> list[int]:
         """`count` indices for update `step` (from 1)."""
