@@ -19,7 +19,6 @@ from harness.cells import Cell
 from harness.exclusive import exclusive
 from harness.folders import RunFolder, write_json
 from harness.ledger.compaction import compact
-
 from harness.ledger.reader import content_digest, read_run
 from harness.ledger.writer import LedgerWriter
 from harness.preparing import PreparedCell, prepare_cell

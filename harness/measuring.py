@@ -71,7 +71,9 @@ def measure_arm(study: Study, study_folder: Path, arm: str, model: str) -> Measu
             evaluation += scale * sum(c.wall_seconds for c in meter.take().values())
             samples_tokens += int(scale * sum(result.generated_tokens))
     budgets = study.budget.declared()
-    needed = {axis: math.ceil(value / max(cost.on(axis) / cost.updates, 1e-12)) for axis, value in budgets.items()}
+    needed = {
+        axis: math.ceil(value / max(cost.on(axis) / cost.updates, 1e-12)) for axis, value in budgets.items()
+    }
     last = max(needed, key=lambda axis: needed[axis])
     updates = needed[last]
     share = updates / cost.updates

@@ -13,45 +13,58 @@ if TYPE_CHECKING:
 
 def render(plan: Plan) -> str:
     """A few lines on what will run and what it costs at most."""
-    budgets = ", ".join(f"{axis.replace('_', ' ')} {value:,.15g}" for axis, value in plan.budgets.items())
-    lines = [
-        f"{len(plan.runs)} runs, each until every budget is reached: {budgets}",
-        "",
-        f"{'arm':<20} {'model':<12} {'runs':>4} {'updates a run':>14} {'training tokens a run':>22}",
-    ]
-    for arm in plan.arms:
-        updates = f"<= {arm.updates:,}" if arm.updates is not None else "open"
-        tokens = f"<= {arm.training_tokens:,}" if arm.training_tokens is not None else "open"
-        lines.append(f"{arm.arm:<20} {arm.model:<12} {arm.runs:>4} {updates:>14} {tokens:>22}")
+    lines = [f"{len(plan.runs)} runs; each goes on until every budget is reached:"]
+    lines += [f"  {axis.replace('_', ' '):<20} {value:>16,.15g}" for axis, value in plan.budgets.items()]
+    lines += ["", "training tokens of a run:"]
+    lines += [f"  {arm.arm:<20} {_bounds(plan, arm.training_tokens)}" for arm in plan.arms]
     lines += [
         "",
-        f"evaluations a run: at most {plan.evaluations_per_run}, "
-        f"of {plan.samples_per_evaluation:,} samples each",
-        f"evaluation tokens, whole study, every sample at its cap: at most {plan.evaluation_tokens:,} "
-        "(not charged)",
+        f"evaluations of a run: at most {plan.evaluations_per_run}, of {plan.samples_per_evaluation:,} samples",
+        "evaluation tokens of the study, not charged: at most "
+        f"{plan.evaluation_tokens:,}, if every sample runs to its cap",
     ]
     lines += [f"note: {note}" for note in plan.notes]
     return "\n".join(lines)
 
 
+def _bounds(plan: Plan, most: int | None) -> str:
+    """Training tokens of a run, as far as the budgets bound them."""
+    least = plan.budgets.get("generated_tokens")
+    parts = [f"at least {least:,.0f}"] if least is not None else []
+    parts += [f"at most {most:,}"] if most is not None else []
+    return " and ".join(parts) or "not bounded by the budgets"
+
+
 def render_measured(arms: Sequence[MeasuredArm], slots: int) -> str:
     """The prediction for each arm, and for the whole study on `slots` runs at a time."""
-    lines = [
-        f"{'arm':<20} {'model':<12} {'updates a run':>14} {'tokens a run':>14} {'device s a run':>15} {'wall s a run':>13}"
-        "  reached last",
-    ]
-    for arm in arms:
-        lines.append(
-            f"{arm.arm:<20} {arm.model:<12} {arm.updates:>14,} {arm.generated_tokens:>14,} "
-            f"{arm.train_device_seconds:>15,.1f} {arm.wall_seconds:>13,.1f}  {arm.last_axis.replace('_', ' ')}"
+    headings = ("arm", "model", "updates", "tokens", "device s", "wall s", "reached last")
+    rows = [
+        (
+            arm.arm,
+            arm.model,
+            f"{arm.updates:,}",
+            f"{arm.generated_tokens:,}",
+            f"{arm.train_device_seconds:,.1f}",
+            f"{arm.wall_seconds:,.1f}",
+            arm.last_axis.replace("_", " "),
         )
+        for arm in arms
+    ]
+    widths = [max(len(row[i]) for row in (headings, *rows)) for i in range(len(headings))]
+    lines = ["predicted for one run, from a few updates made here and thrown away:"]
+    for row in (headings, *rows):
+        cells = [
+            text.ljust(width) if i in (0, 1, 6) else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(("  " + "  ".join(cells)).rstrip())
     wall = sum(arm.runs * arm.wall_seconds for arm in arms) / slots
     device = sum(arm.runs * arm.train_device_seconds for arm in arms)
     disk = sum(arm.runs * arm.ledger_bytes for arm in arms)
     lines += [
         "",
-        f"whole study: about {device:,.0f} charged device-seconds, {wall / 60:,.1f} minutes on {slots} slots, "
-        f"{disk / 1e6:,.0f} MB of ledger (weights not counted)",
-        "measured here with the start policy; answers that grow longer cost more",
+        f"the whole study: about {device:,.0f} charged device-seconds, {wall / 60:,.1f} minutes on {slots} "
+        f"slots, at most {disk / 1e6:,.0f} MB of ledger (weights not counted)",
+        "the start policy was measured; if answers grow longer, so do the costs",
     ]
     return "\n".join(lines)

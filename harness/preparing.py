@@ -82,8 +82,14 @@ def _load_policy(study: Study, cell: Cell, spec: Trainer, source: Path, device: 
             source, dtype=study.models[cell.model].dtype, adapter=spec.adapter, device=device, seed=cell.seed,
             logits_chunk=spec.logits_chunk, gradient_checkpointing=spec.gradient_checkpointing,
         )  # fmt: skip
-    except (OSError, ValueError, KeyError) as error:  # what transformers and peft raise for a model they refuse
-        raise Refused(Problem(f"the model {cell.model!r} cannot be used: {error}", file=str(source))) from error
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+    ) as error:  # what transformers and peft raise for a model they refuse
+        raise Refused(
+            Problem(f"the model {cell.model!r} cannot be used: {error}", file=str(source))
+        ) from error
 
 
 def _check_room(policy: Policy, name: str, prompts: Sequence[Prompt], new_tokens: int) -> None:
@@ -94,8 +100,8 @@ def _check_room(policy: Policy, name: str, prompts: Sequence[Prompt], new_tokens
     if positions is not None and needed > positions:
         raise Refused(
             Problem(
-                f"{name}: the prompt of {longest.id!r} has {len(longest.token_ids)} tokens, which with max_new_tokens "
-                f"{new_tokens} is more than the model's {positions} positions",
+                f"{name}: the prompt of {longest.id!r} has {len(longest.token_ids)} tokens, which with "
+                f"max_new_tokens {new_tokens} is more than the model's {positions} positions",
                 hint="lower max_new_tokens or leave out long prompts",
             )
         )

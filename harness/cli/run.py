@@ -36,8 +36,8 @@ def plan(study: Path | None = None, *, measure: bool = False, json: bool = False
     json
         Print one JSON document.
     """
-    from harness.plan import plan_of
     from harness.orchestrate import slots_of
+    from harness.plan import plan_of
     from harness.plan_text import render, render_measured
     from harness.tasks.resolve import load_task
     from prereg.checks import check
