@@ -38,7 +38,7 @@ def run_cell(
     study: Study, study_folder: Path, cell: Cell, folder: RunFolder, identity: dict[str, Any], *,
     orphaned: Callable[[], bool],
 ) -> bool:  # fmt: skip
-    """Run a cell to its end, or to a clean stop on SIGINT, SIGTERM or when `orphaned`; true if it is complete.
+    """Run a cell to its end, or to a clean stop on a signal or when `orphaned`; true if it is complete.
 
     Idempotent: a complete cell is left alone, one that was cut off goes on at its last commit. `identity`
     (study, lock, whether exploratory) is written into the run's facts. Raises Refused for what the user can

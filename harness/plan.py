@@ -100,7 +100,7 @@ def _notes(study: Study, budgets: dict[str, float]) -> tuple[str, ...]:
     notes = []
     if len(budgets) > 1:
         notes.append(
-            "each run goes on until its last budget is reached; which one that is depends on how long the "
+            "each run ends with its last budget; which one that is depends on how long the "
             "answers are and how fast the machine is"
         )
     if study.evaluation.grid is not None and getattr(study.budget, study.evaluation.grid.axis) is None:

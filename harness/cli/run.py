@@ -32,7 +32,7 @@ def plan(study: Path | None = None, *, measure: bool = False, json: bool = False
     study
         The study file; left out, the one in this folder.
     measure
-        Also make a few updates and samples of every arm here, throw them away, and predict the cost from them.
+        Also make a few updates of every arm here, throw them away, and predict the cost from them.
     json
         Print one JSON document.
     """
