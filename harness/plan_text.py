@@ -19,8 +19,8 @@ def render(plan: Plan) -> str:
     lines += [f"  {arm.arm:<20} {_bounds(plan, arm.training_tokens)}" for arm in plan.arms]
     lines += [
         "",
-        f"evaluations of a run: at most {plan.evaluations_per_run} of {plan.samples_per_evaluation:,} samples",
-        "evaluation tokens of the study, not charged: at most "
+        f"evaluations of a run: at most {plan.evaluations_per_run} of {plan.samples_per_evaluation:,}",
+        "samples; tokens of all evaluations, not charged: at most "
         f"{plan.evaluation_tokens:,}, if every sample runs to its cap",
     ]
     lines += [f"note: {note}" for note in plan.notes]
