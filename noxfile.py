@@ -48,7 +48,9 @@ def types(session: nox.Session) -> None:
 @checked
 def tests(session: nox.Session) -> None:
     """Run the tests that take seconds."""
-    python(session, *PYTESTS, "-n", "2", "--dist", "loadfile", "-m", "not slow", *session.posargs, env=ONE_THREAD)
+    python(
+        session, *PYTESTS, "-n", "2", "--dist", "loadfile", "-m", "not slow", *session.posargs, env=ONE_THREAD
+    )
 
 
 @checked

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.cells import Cell, cells_of
-from harness.orchestrate import StudyRoot
+from harness.roots import StudyRoot
 from prereg.layout import StudyLayout
 from prereg.lock import read_lock
 from prereg.problems import LockMismatch, Problem, Refused
@@ -27,13 +27,11 @@ def find_cell(path: Path, run_id: str, *, exploratory: bool) -> tuple[StudyRoot,
     if run_id not in cells:
         raise Refused(Problem(f"the study has no run {run_id!r}", file=str(path)))
     if exploratory:
-        root = StudyRoot(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None)
-    else:
-        lock = read_lock(layout.lock)
-        if lock.study != loaded.study:
-            raise LockMismatch(Problem("the study was edited after it was locked", file=str(path)))
-        root = StudyRoot(loaded, layout.runs, layout.events, lock.sha256)
-    return root, cells[run_id]
+        return StudyRoot.apart(loaded), cells[run_id]
+    lock = read_lock(layout.lock)
+    if lock.study != loaded.study:
+        raise LockMismatch(Problem("the study was edited after it was locked", file=str(path)))
+    return StudyRoot.locked(loaded, lock.sha256), cells[run_id]
 
 
 def run_one(root: StudyRoot, cell: Cell, *, stop_with_parent: bool) -> bool:

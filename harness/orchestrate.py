@@ -17,38 +17,16 @@ from harness.exclusive import exclusive
 from harness.executors import CellCommand
 from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
-from harness.locking import finished_runs, locked_study
+from harness.locking import finished_runs
 from harness.now import utc_now
 from harness.progress import ProgressView
+from harness.roots import StudyRoot
 from harness.status import CellState, cell_state
-from prereg.checks import check
 from prereg.events import EventKind, append_event, read_events
-from prereg.layout import StudyLayout
 from prereg.problems import Problem, Refused
-from prereg.source import LoadedStudy, load_study
 from prereg.study import Study
 
 POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class StudyRoot:
-    """Where the runs of a study go, under its lock or apart from it."""
-
-    loaded: LoadedStudy
-    runs: Path
-    events: Path
-    lock: str | None
-    """SHA-256 of the lock; None for exploratory runs."""
-
-    @property
-    def exploratory(self) -> bool:
-        """Whether the runs stand outside a lock."""
-        return self.lock is None
-
-    def folder(self, cell: Cell) -> RunFolder:
-        """A cell's folder."""
-        return RunFolder(self.runs / cell.run_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +40,6 @@ class StudyOutcome:
     def failed(self) -> tuple[CellState, ...]:
         """Cells that stopped with an error."""
         return tuple(s for s in self.states if s.state == "failed")
-
-
-def open_root(path: Path, *, exploratory: bool) -> StudyRoot:
-    """The root of a study's runs. Raises LockMismatch if it differs from its lock, unless exploratory."""
-    layout = StudyLayout.of(path)
-    if exploratory:
-        loaded = load_study(path)
-        check(loaded)
-        return StudyRoot(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None)
-    locked = locked_study(path)
-    return StudyRoot(locked.loaded, layout.runs, layout.events, locked.lock.sha256)
 
 
 def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: ProgressView) -> StudyOutcome:

@@ -13,7 +13,7 @@ from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, read_run
 from harness.locking import differences_from, verify_records
 from harness.now import utc_now
-from harness.orchestrate import StudyRoot
+from harness.roots import StudyRoot
 from harness.versions import environment
 from prereg.events import append_event, read_events
 from prereg.layout import StudyLayout
@@ -87,16 +87,14 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     layout = StudyLayout.of(path)
     loaded = load_study(path)
     if exploratory:
-        return StudyRoot(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None), LockFact(
-            None
-        )
+        return StudyRoot.apart(loaded), LockFact(None)
     lock = read_lock(layout.lock)
     damaged = verify_records(layout, lock, finished_in(layout.runs, loaded.study))
     if damaged:
         raise LockMismatch(*damaged)
     differences = tuple(str(d) for d in differences_from(lock, loaded))
     fact = LockFact(lock.sha256, lock.created, _statements(lock), differences)
-    return StudyRoot(loaded, layout.runs, layout.events, lock.sha256), fact
+    return StudyRoot.locked(loaded, lock.sha256), fact
 
 
 def _statements(lock: Lock) -> tuple[str, ...]:

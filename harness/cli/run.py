@@ -94,8 +94,9 @@ def run(
 
     from rich.console import Console
 
-    from harness.orchestrate import open_root, run_study
+    from harness.orchestrate import run_study
     from harness.progress import PlainView, RichView
+    from harness.roots import open_root
     from prereg.layout import find_study
 
     if slots is not None and slots < 1:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
 from multiprocessing.context import ForkServerProcess
@@ -59,7 +60,5 @@ def _enter(arguments: list[str], log: str, environment: dict[str, str]) -> None:
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)
-    from harness.cli import main
-
     sys.argv = ["harness", *arguments]
-    main()
+    runpy.run_module("harness", run_name="__main__")

@@ -1,0 +1,55 @@
+"""Where the runs of a study go: under its lock, or apart from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cells import Cell
+from harness.folders import RunFolder
+from harness.locking import locked_study
+from prereg.checks import check
+from prereg.layout import StudyLayout
+from prereg.source import LoadedStudy, load_study
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRoot:
+    """Where the runs of a study go, under its lock or apart from it."""
+
+    loaded: LoadedStudy
+    runs: Path
+    events: Path
+    lock: str | None
+    """SHA-256 of the lock; None for exploratory runs."""
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether the runs stand outside a lock."""
+        return self.lock is None
+
+    def folder(self, cell: Cell) -> RunFolder:
+        """A cell's folder."""
+        return RunFolder(self.runs / cell.run_id)
+
+    @classmethod
+    def locked(cls, loaded: LoadedStudy, lock: str) -> StudyRoot:
+        """The root of runs under the lock with this SHA-256."""
+        layout = StudyLayout.of(loaded.path)
+        return cls(loaded, layout.runs, layout.events, lock)
+
+    @classmethod
+    def apart(cls, loaded: LoadedStudy) -> StudyRoot:
+        """The root of exploratory runs."""
+        layout = StudyLayout.of(loaded.path)
+        return cls(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None)
+
+
+def open_root(path: Path, *, exploratory: bool) -> StudyRoot:
+    """The root of a study's runs. Raises LockMismatch if it differs from its lock, unless exploratory."""
+    if exploratory:
+        loaded = load_study(path)
+        check(loaded)
+        return StudyRoot.apart(loaded)
+    locked = locked_study(path)
+    return StudyRoot.locked(locked.loaded, locked.lock.sha256)
