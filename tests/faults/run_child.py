@@ -43,31 +43,41 @@ def main(root: Path, kills: int, seed: int) -> None:
     study = root / "study.yaml"
     folder = RunFolder(root / "runs" / cells_of(load_study(study).study)[0].run_id)
     commits_seen: list[int] = []
-    killed = 0
-    longest = 1.0
     while True:
+        before = count_commits(folder)
         pid = os.fork()
         if pid == 0:
             child(study, folder)
-        if killed < kills:
-            time.sleep(rng.uniform(0.0, longest))
-            os.kill(pid, signal.SIGKILL)
-        started = time.monotonic()
-        _, status = os.waitpid(pid, 0)
+        if len(commits_seen) < kills:
+            # Some attempts die while they load, the others after a commit or three: a count of commits and
+            # not of seconds, so that a busy machine changes nothing.
+            status = wait_or_kill(pid, folder, before + rng.choice([0, 1, 2, 3]), rng.uniform(0.0, 0.12))
+        else:
+            _, status = os.waitpid(pid, 0)
         if os.WIFSIGNALED(status):
-            killed += 1
-            commits = folder.path / "commits"
-            commits_seen.append(len(list(commits.glob("0*"))) if commits.is_dir() else -1)
-            # Progress must be possible: give later attempts more time if none was made.
-            longest = min(4.0, longest * (1.15 if len(set(commits_seen[-4:])) == 1 else 1.0))
+            commits_seen.append(count_commits(folder))
             continue
-        code = os.WEXITSTATUS(status)
-        print(json.dumps({
-            "killed": killed, "exit": code, "commits_seen": commits_seen,
-            "last_attempt_seconds": time.monotonic() - started,
-        }))  # fmt: skip
-        if code or killed >= kills or folder.finished:
-            return
+        report = {"killed": len(commits_seen), "exit": os.WEXITSTATUS(status), "commits_seen": commits_seen}
+        print(json.dumps(report))
+        return
+
+
+def wait_or_kill(pid: int, folder: RunFolder, commits: int, delay: float) -> int:
+    """Kill a child `delay` seconds after it has made so many commits; returns its exit status."""
+    while count_commits(folder) < commits:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(0.005)
+    time.sleep(delay)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitpid(pid, 0)[1]
+
+
+def count_commits(folder: RunFolder) -> int:
+    """Commits in place."""
+    commits = folder.path / "commits"
+    return sum(name.isdigit() for name in os.listdir(commits)) if commits.is_dir() else 0
 
 
 if __name__ == "__main__":
