@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
-from trainers.statistics import token_statistics
+from trainers.statistics import token_statistics, two_largest
 
 
 def plain(
-    hidden: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, targets: torch.Tensor, temperature: float
+    hidden: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    targets: torch.Tensor,
+    temperature: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     law = torch.log_softmax(torch.nn.functional.linear(hidden, weight, bias) / temperature, dim=1)
     top = law.exp().topk(2, dim=1).values
@@ -28,7 +32,9 @@ def case(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch
 @pytest.mark.parametrize("chunk", [1, 5, 37, 1000])
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 @pytest.mark.parametrize("with_bias", [True, False])
-def test_values_and_gradients_equal_the_plain_formulas(chunk: int, temperature: float, with_bias: bool) -> None:
+def test_values_and_gradients_equal_the_plain_formulas(
+    chunk: int, temperature: float, with_bias: bool
+) -> None:
     hidden, weight, bias, targets = case()
     upstream = torch.randn(37, generator=torch.Generator().manual_seed(1))
     results = []
@@ -36,7 +42,9 @@ def test_values_and_gradients_equal_the_plain_formulas(chunk: int, temperature: 
         leaves = [t.clone().requires_grad_() for t in (hidden, weight, bias)]
         used_bias = leaves[2] if with_bias else None
         if chunked:
-            s = token_statistics(leaves[0], leaves[1], used_bias, targets, temperature=temperature, chunk=chunk)
+            s = token_statistics(
+                leaves[0], leaves[1], used_bias, targets, temperature=temperature, chunk=chunk
+            )
             values = (s.logprob, s.entropy, s.margin)
         else:
             values = plain(leaves[0], leaves[1], used_bias, targets, temperature)
@@ -84,3 +92,12 @@ def test_extreme_logits_stay_finite() -> None:
     assert s.logprob.item() == pytest.approx(-8000.0)
     assert s.entropy.item() == pytest.approx(0.0, abs=1e-6)
     assert s.margin.item() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("vocabulary", [2, 17, 1023, 1024, 1500])
+def test_the_two_largest_are_found_wherever_they_stand(vocabulary: int) -> None:
+    logits = torch.randn(40, vocabulary, generator=torch.Generator().manual_seed(vocabulary))
+    logits[0] = 3.0  # all equal
+    logits[1, [0, -1]] = torch.tensor([9.0, 9.0])  # a tie between the first tile and the last
+    logits[2, [0, 1]] = torch.tensor([8.0, 9.0])  # both in one tile
+    assert torch.equal(two_largest(logits), logits.sort(dim=1, descending=True).values[:, :2])
