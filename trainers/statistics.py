@@ -78,6 +78,7 @@ class _Statistics(torch.autograd.Function):
             logprob[part] = (chosen - first) - log_total
             entropy[part] = log_total - weighted / total  # -sum p log p, with log p = shifted - log total
             margin[part] = (1.0 - torch.exp(second - first)) / total
+            del logits  # or the next chunk's would stand beside it
         ctx.save_for_backward(hidden, weight, bias, targets, normaliser)
         ctx.temperature, ctx.chunk = temperature, chunk
         ctx.mark_non_differentiable(entropy, margin)
@@ -103,6 +104,7 @@ class _Statistics(torch.autograd.Function):
                 grad_hidden[part] = slope @ weight
             if grad_weight is not None:
                 grad_weight += slope.t() @ hidden[part]
+            del logits, slope
         cast_weight = grad_weight.to(weight.dtype) if grad_weight is not None else None
         cast_bias = grad_bias.to(bias.dtype) if grad_bias is not None else None
         return grad_hidden, cast_weight, cast_bias, None, None, None
