@@ -46,7 +46,7 @@ def measure() -> Document:
         writings = [_seconds_to_write(ledgers[0], folder) for _ in range(WRITINGS)]
     training = sum(size for table, size in by_table.items() if table not in OF_EVALUATION)
     return {
-        "what": f"{', '.join(plan.arms)}: {UPDATES} updates each, compacted; CPU time",
+        "what": f"{', '.join(plan.arms)}: {UPDATES} updates each, compacted",
         "rollout_tokens": tokens,
         "bytes_by_table": by_table,
         "bytes_a_token_by_table": {table: size / tokens for table, size in by_table.items()},
@@ -72,7 +72,8 @@ def _shortened(plan: Study) -> Study:
     benchmarks = {
         name: spec.model_copy(
             update={
-                "source": spec.source.model_copy(update={"size": EVALUATED_PROBLEMS}), "samples": EVALUATED_SAMPLES
+                "source": spec.source.model_copy(update={"size": EVALUATED_PROBLEMS}),
+                "samples": EVALUATED_SAMPLES,
             }
         )
         for name, spec in plan.data.benchmarks.items()

@@ -25,8 +25,8 @@ from benchmarks.measuring import (
 from trainers.statistics import token_statistics
 
 VOCABULARY, HIDDEN = 151_936, 896
-TOKENS = 512
-ROUNDS = 5
+TOKENS = 256
+ROUNDS = 7
 TARGET = 1.10
 
 MEMORY_TOKENS = (1024, 4096, 16_384)
