@@ -11,6 +11,12 @@ from typing import Any
 
 import torch
 
+TILE = 512
+"""Width of the tiles in which the two largest logits of a row are sought."""
+
+CACHED_ELEMENTS = 1 << 18
+"""On a CPU, logits worked on at a time: two such tensors stay in a core's cache between the passes over them."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenStatistics:
@@ -58,31 +64,25 @@ class _Statistics(torch.autograd.Function):
         chunk: int,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         count = hidden.shape[0]
-        result = torch.empty(3, count, dtype=torch.float32, device=hidden.device)
-        normaliser = torch.empty(count, dtype=torch.float32, device=hidden.device)
+        logprob, entropy, margin, normaliser = (
+            torch.empty(count, dtype=torch.float32, device=hidden.device) for _ in range(4)
+        )
         for start in range(0, count, chunk):
             part = slice(start, start + chunk)
             logits = _logits(hidden[part], weight, bias, temperature)
             chosen = logits.gather(1, targets[part, None]).squeeze(1)
-            first, place = logits.max(dim=1, keepdim=True)
-            logits.sub_(first)
-            shifted_chosen = chosen - first.squeeze(1)
-            mass = torch.exp(logits)
-            total = mass.sum(dim=1)
+            first, second = two_largest(logits).unbind(1)
+            total, weighted = _moments(logits, first)
             log_total = torch.log(total)
-            result[0, part] = shifted_chosen - log_total
-            # sum p log p = sum p * shifted - log total; the row dot product avoids a third large tensor
-            mean_shifted = torch.linalg.vecdot(mass, logits, dim=1) / total
-            result[1, part] = log_total - mean_shifted
-            mass.scatter_(1, place, 0.0)
-            result[2, part] = (1.0 - mass.amax(dim=1)) / total
-            normaliser[part] = first.squeeze(1) + log_total
+            normaliser[part] = first + log_total
+            logprob[part] = (chosen - first) - log_total
+            entropy[part] = log_total - weighted / total  # -sum p log p, with log p = shifted - log total
+            margin[part] = (1.0 - torch.exp(second - first)) / total
+            del logits  # or the next chunk's would stand beside it
         ctx.save_for_backward(hidden, weight, bias, targets, normaliser)
         ctx.temperature, ctx.chunk = temperature, chunk
-        logprob, entropy, margin = result.unbind(0)
-        entropy, margin = entropy.clone(), margin.clone()
         ctx.mark_non_differentiable(entropy, margin)
-        return logprob.clone(), entropy, margin
+        return logprob, entropy, margin
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor, *_: Any) -> tuple[torch.Tensor | None, ...]:
@@ -91,12 +91,12 @@ class _Statistics(torch.autograd.Function):
         grad_hidden = torch.empty_like(hidden) if wants_hidden else None
         grad_weight = torch.zeros_like(weight, dtype=torch.float32) if wants_weight else None
         grad_bias = torch.zeros_like(bias, dtype=torch.float32) if wants_bias else None
+        scaled = (grad / ctx.temperature)[:, None]
         for start in range(0, hidden.shape[0], ctx.chunk):
             part = slice(start, start + ctx.chunk)
             logits = _logits(hidden[part], weight, bias, ctx.temperature)
-            slope = logits.sub_(normaliser[part, None]).exp_().mul_(-grad[part, None])
-            slope.scatter_add_(1, targets[part, None], grad[part, None])
-            slope.div_(ctx.temperature)
+            slope = logits.sub_(normaliser[part, None]).exp_().mul_(-scaled[part])
+            slope.scatter_add_(1, targets[part, None], scaled[part])
             if grad_bias is not None:
                 grad_bias += slope.sum(dim=0)
             slope = slope.to(weight.dtype)
@@ -104,9 +104,41 @@ class _Statistics(torch.autograd.Function):
                 grad_hidden[part] = slope @ weight
             if grad_weight is not None:
                 grad_weight += slope.t() @ hidden[part]
+            del logits, slope
         cast_weight = grad_weight.to(weight.dtype) if grad_weight is not None else None
         cast_bias = grad_bias.to(bias.dtype) if grad_bias is not None else None
         return grad_hidden, cast_weight, cast_bias, None, None, None
+
+
+def two_largest(logits: torch.Tensor) -> torch.Tensor:
+    """The two largest values of each row, (rows, 2), the larger first.
+
+    A row is cut into tiles, and only the tile with the largest value is searched for the second: one plain
+    maximum over the tensor, where `topk` and a maximum with its index take two to three times as long.
+    """
+    whole = logits.shape[1] // TILE
+    if whole < 2:
+        return logits.topk(2, dim=1).values
+    tiles = logits[:, : whole * TILE].unflatten(1, (whole, TILE))
+    peaks = tiles.amax(dim=2)
+    highest = peaks.argmax(dim=1)
+    inside = tiles[torch.arange(len(logits), device=logits.device), highest]
+    outside = peaks.scatter(1, highest[:, None], -torch.inf)
+    return torch.cat([inside, outside, logits[:, whole * TILE :]], dim=1).topk(2, dim=1).values
+
+
+def _moments(logits: torch.Tensor, largest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """sum exp(x) and sum exp(x) x of each row, x = logits - largest, each (rows,). `logits` are used up."""
+    total, weighted = torch.empty(2, len(logits), dtype=torch.float32, device=logits.device)
+    rows = max(1, CACHED_ELEMENTS // logits.shape[1]) if logits.device.type == "cpu" else len(logits)
+    mass = torch.empty_like(logits[:rows])
+    for start in range(0, len(logits), rows):
+        part = slice(start, start + rows)
+        shifted = logits[part].sub_(largest[part, None])
+        exponential = torch.exp(shifted, out=mass[: len(shifted)])
+        torch.sum(exponential, dim=1, out=total[part])
+        torch.sum(shifted.mul_(exponential), dim=1, out=weighted[part])
+    return total, weighted
 
 
 def _logits(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from trainers.statistics import token_statistics
+from trainers.statistics import token_statistics, two_largest
 
 
 def plain(
@@ -92,3 +92,12 @@ def test_extreme_logits_stay_finite() -> None:
     assert s.logprob.item() == pytest.approx(-8000.0)
     assert s.entropy.item() == pytest.approx(0.0, abs=1e-6)
     assert s.margin.item() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("vocabulary", [2, 17, 1023, 1024, 1500])
+def test_the_two_largest_are_found_wherever_they_stand(vocabulary: int) -> None:
+    logits = torch.randn(40, vocabulary, generator=torch.Generator().manual_seed(vocabulary))
+    logits[0] = 3.0  # all equal
+    logits[1, [0, -1]] = torch.tensor([9.0, 9.0])  # a tie between the first tile and the last
+    logits[2, [0, 1]] = torch.tensor([8.0, 9.0])  # both in one tile
+    assert torch.equal(two_largest(logits), logits.sort(dim=1, descending=True).values[:, :2])

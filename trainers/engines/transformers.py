@@ -28,6 +28,7 @@ class TransformersEngine:
 
     def __init__(self, policy: Policy, tokenizer: Any, stop: Sequence[str] = ()) -> None:
         self._policy = policy
+        self._reader = _Reader(policy.model)
         self._tokenizer = tokenizer
         self._stop = tuple(stop)
         self._end_ids = end_token_ids(policy.model, tokenizer)
@@ -50,7 +51,7 @@ class TransformersEngine:
     @torch.inference_mode()
     def _decode(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         device = self._policy.device
-        state = _prefill(self._policy.model, requests, sampling.max_new_tokens, device)
+        state = _prefill(self._reader, requests, sampling.max_new_tokens, device)
         keys = torch.tensor([r.key for r in requests], dtype=torch.int64, device=device)
         alive = torch.arange(len(requests), device=device)
         tokens = torch.zeros(len(requests), sampling.max_new_tokens, dtype=torch.int64, device=device)
@@ -80,7 +81,7 @@ class TransformersEngine:
                 alive, keys, noise, chosen = alive[keep], keys[keep], noise[keep], chosen[keep]
                 done = done[keep]
                 state.keep(keep)
-            state.step(self._policy.model, chosen)
+            state.step(self._reader, chosen)
         return self._completions(tokens, logprobs, lengths, sampling.max_new_tokens)
 
     def _stopped(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -125,6 +126,22 @@ def end_token_ids(model: Any, tokenizer: Any) -> list[int]:
     return sorted(i for i in ids if i is not None)
 
 
+class _Reader:
+    """A model's body and output layer, called directly: a decoding step of a small model is mostly calls."""
+
+    def __init__(self, model: Any) -> None:
+        self.config = model.config
+        self.dtype = model.dtype
+        self._body = model.get_decoder()
+        self._head = model.get_output_embeddings()
+
+    def next_logits(self, **inputs: Any) -> torch.Tensor:
+        """Logits (rows, vocabulary) that follow the last token of each row."""
+        hidden: torch.Tensor = self._body(**inputs, use_cache=True).last_hidden_state
+        logits: torch.Tensor = self._head(hidden[:, -1])
+        return logits
+
+
 class _DecodingState:
     """The cache, the mask and the last logits of the rows that still decode."""
 
@@ -133,7 +150,8 @@ class _DecodingState:
     ) -> None:
         self.cache = cache
         self.mask = mask
-        """Which cached positions are real, bool (rows, capacity); None if no prompt is padded."""
+        """What attention adds to the scores of cached positions: 0, or -inf at padding; of the model's dtype
+        and shape (rows, 1, 1, capacity). None if no prompt is padded."""
         self.positions = positions
         """Position of the next token in each row, int64 (rows, 1)."""
         self.logits = logits
@@ -145,21 +163,18 @@ class _DecodingState:
         if self.mask is not None:
             self.mask = self.mask[rows]
 
-    def step(self, model: Any, tokens: torch.Tensor) -> None:
+    def step(self, reader: _Reader, tokens: torch.Tensor) -> None:
         """Feed one token a row and leave the logits of the next."""
         mask = None
         if self.mask is not None:
-            seen = self.cache.get_seq_length() + 1
-            mask = self.mask[:, None, None, :seen]
-        output = model(
-            input_ids=tokens[:, None], attention_mask=mask, position_ids=self.positions,
-            past_key_values=self.cache, use_cache=True,
-        )  # fmt: skip
-        self.logits = output.logits[:, -1]
+            mask = self.mask[..., : self.cache.get_seq_length() + 1]
+        self.logits = reader.next_logits(
+            input_ids=tokens[:, None], attention_mask=mask, position_ids=self.positions, past_key_values=self.cache
+        )
         self.positions = self.positions + 1
 
 
-def _prefill(model: Any, requests: Sequence[Request], room: int, device: torch.device) -> _DecodingState:
+def _prefill(reader: _Reader, requests: Sequence[Request], room: int, device: torch.device) -> _DecodingState:
     """Run each distinct prompt once, left-padded, and spread its cache over the rows that share it."""
     distinct = list(dict.fromkeys(r.token_ids for r in requests))
     row_of = {prompt: row for row, prompt in enumerate(distinct)}
@@ -173,21 +188,28 @@ def _prefill(model: Any, requests: Sequence[Request], room: int, device: torch.d
     ids, real = ids.to(device), real.to(device)
     padded = not bool(real.all())
     positions = (real[:, :width].long().cumsum(dim=1) - 1).clamp(min=0)
-    cache = DynamicCache(config=model.config)
+    cache = DynamicCache(config=reader.config)
     preallocated = all(type(layer) is DynamicLayer for layer in cache.layers)
     if preallocated:
         cache.layers = [_PreallocatedLayer(room) for _ in cache.layers]
-    output = model(
+    logits = reader.next_logits(
         input_ids=ids, attention_mask=real[:, :width] if padded else None, position_ids=positions,
-        past_key_values=cache, use_cache=True, logits_to_keep=1,
+        past_key_values=cache,
     )  # fmt: skip
     cache.reorder_cache(spread)  # type: ignore[arg-type]  # int64, as it must be
     return _DecodingState(
         cache,
-        real[spread] if padded else None,
+        _additive(real[spread], width, reader.dtype) if padded else None,
         positions[:, -1:][spread] + 1,
-        output.logits[:, -1][spread],
+        logits[spread],
     )
+
+
+def _additive(real: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
+    """The mask of `_DecodingState` from which of the first `width` positions are real, bool (rows, capacity)."""
+    mask = torch.zeros(real.shape, dtype=dtype, device=real.device)
+    mask[:, :width].masked_fill_(~real[:, :width], -torch.inf)
+    return mask[:, None, None, :]
 
 
 class _PreallocatedLayer(DynamicLayer):
