@@ -169,7 +169,10 @@ class _DecodingState:
         if self.mask is not None:
             mask = self.mask[..., : self.cache.get_seq_length() + 1]
         self.logits = reader.next_logits(
-            input_ids=tokens[:, None], attention_mask=mask, position_ids=self.positions, past_key_values=self.cache
+            input_ids=tokens[:, None],
+            attention_mask=mask,
+            position_ids=self.positions,
+            past_key_values=self.cache,
         )
         self.positions = self.positions + 1
 
@@ -206,7 +209,7 @@ def _prefill(reader: _Reader, requests: Sequence[Request], room: int, device: to
 
 
 def _additive(real: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
-    """The mask of `_DecodingState` from which of the first `width` positions are real, bool (rows, capacity)."""
+    """The mask of `_DecodingState`; `real` says which of the first `width` positions are, (rows, capacity)."""
     mask = torch.zeros(real.shape, dtype=dtype, device=real.device)
     mask[:, :width].masked_fill_(~real[:, :width], -torch.inf)
     return mask[:, None, None, :]
