@@ -19,7 +19,9 @@ def register(app: App) -> None:
 
 
 @group.command
-def init(path: Path = Path("study.yaml"), *, example: Literal["files", "builtin"] = "files") -> None:
+def init(
+    path: Path = Path("study.yaml"), *, example: Literal["files", "builtin"] = "files", json: bool = False
+) -> None:
     """Write a commented study file to start from, and what it needs beside it.
 
     Parameters
@@ -29,11 +31,17 @@ def init(path: Path = Path("study.yaml"), *, example: Literal["files", "builtin"
     example
         `files`: a study on problems in JSONL files of your own. `builtin`: the study that comes with the
         harness.
+    json
+        Print one JSON document.
     """
     from harness.starting import write_starter
 
-    for written in write_starter(path, example):
-        note(f"wrote {written}")
+    written = write_starter(path, example)
+    if json:
+        emit({"written": [str(file) for file in written]})
+        return
+    for file in written:
+        note(f"wrote {file}")
     note(f"edit {path.name}, then: harness prereg lock {path}")
 
 
@@ -99,19 +107,25 @@ def verify(study: Path | None = None, *, json: bool = False) -> None:
 
 
 @group.command
-def show(study: Path | None = None) -> None:
+def show(study: Path | None = None, *, json: bool = False) -> None:
     """Print the plan in words: who is compared with whom, on what, at which budget, by which test.
 
     Parameters
     ----------
     study
         The study file; left out, the one in this folder.
+    json
+        Print the study with every default written out, as one JSON document.
     """
     from prereg.layout import find_study
     from prereg.show import render_plan
     from prereg.source import load_study
 
-    print(render_plan(load_study(study or find_study()).study))
+    plan = load_study(study or find_study()).study
+    if json:
+        emit(plan.model_dump(mode="json"))
+    else:
+        print(render_plan(plan))
 
 
 @group.command

@@ -209,7 +209,7 @@ def _prefill(reader: _Reader, requests: Sequence[Request], room: int, device: to
 
 
 def _additive(real: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
-    """The mask of `_DecodingState`; `real` says which of the first `width` positions are, (rows, capacity)."""
+    """The mask of `_DecodingState` from `real`: which positions hold a token, bool (rows, capacity)."""
     mask = torch.zeros(real.shape, dtype=dtype, device=real.device)
     mask[:, :width].masked_fill_(~real[:, :width], -torch.inf)
     return mask[:, None, None, :]
