@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,14 +65,7 @@ def report_study(
         study=study,
         connection=connect([run for run in ledgers.values() if run is not None]),
         runs=facts,
-        lock=LockFact(
-            lock_fact.digest,
-            lock_fact.locked_at,
-            lock_fact.proves,
-            lock_fact.differences,
-            environment(),
-            log.head,
-        ),
+        lock=replace(lock_fact, environment=environment(), event_head=log.head),
         events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
         marks=_marks(root),
         generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
@@ -92,8 +85,10 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     damaged = verify_records(layout, lock, finished_in(layout.runs, loaded.study))
     if damaged:
         raise LockMismatch(*damaged)
-    differences = tuple(str(d) for d in differences_from(lock, loaded))
-    fact = LockFact(lock.sha256, lock.created, _statements(lock), differences)
+    found = differences_from(lock, loaded)
+    breaking = tuple(str(d) for d in found if d.refuses)
+    changed = tuple(str(d) for d in found if not d.refuses)
+    fact = LockFact(lock.sha256, lock.created, _statements(lock), breaking, changed)
     return StudyRoot.locked(loaded, lock.sha256), fact
 
 

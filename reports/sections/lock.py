@@ -28,6 +28,8 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
         blocks.append(
             Prose("Everything that it covers was derived again for this report, and nothing differs.")
         )
+    if lock.changed:
+        blocks += [Prose("What changed without breaking it:"), Listing(lock.changed)]
     blocks.append(_events(events))
     if lock.event_head:
         blocks += [Prose("Head of the event log's hash chain:"), Listing((lock.event_head,), mono=True)]
