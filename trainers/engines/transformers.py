@@ -15,6 +15,7 @@ import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from trainers.engines import Sampling
+from trainers.engines.lean import LeanDecoder
 from trainers.noise import gumbel
 from trainers.policy import Policy
 from trainers.types import Completion, Request
@@ -29,6 +30,7 @@ class TransformersEngine:
     def __init__(self, policy: Policy, tokenizer: Any, stop: Sequence[str] = ()) -> None:
         self._policy = policy
         self._reader = _Reader(policy.model)
+        self._reader.lean = _lean_decoder(policy)
         self._tokenizer = tokenizer
         self._stop = tuple(stop)
         self._end_ids = end_token_ids(policy.model, tokenizer)
@@ -134,6 +136,8 @@ class _Reader:
         self.dtype = model.dtype
         self._body = model.get_decoder()
         self._head = model.get_output_embeddings()
+        self.lean: LeanDecoder | None = None
+        """Takes the decoding steps of a small model, where it gives the same logits."""
 
     def next_logits(self, **inputs: Any) -> torch.Tensor:
         """Logits (rows, vocabulary) that follow the last token of each row."""
@@ -168,6 +172,10 @@ class _DecodingState:
         mask = None
         if self.mask is not None:
             mask = self.mask[..., : self.cache.get_seq_length() + 1]
+        if reader.lean is not None:
+            self.logits = reader.lean.next_logits(tokens, self.positions[:, 0], mask, self.cache)
+            self.positions = self.positions + 1
+            return
         self.logits = reader.next_logits(
             input_ids=tokens[:, None],
             attention_mask=mask,
@@ -199,6 +207,8 @@ def _prefill(reader: _Reader, requests: Sequence[Request], room: int, device: to
         input_ids=ids, attention_mask=real[:, :width] if padded else None, position_ids=positions,
         past_key_values=cache,
     )  # fmt: skip
+    if reader.lean is not None:
+        reader.lean.gather(width + room)
     cache.reorder_cache(spread)  # type: ignore[arg-type]  # int64, as it must be
     return _DecodingState(
         cache,
@@ -206,6 +216,25 @@ def _prefill(reader: _Reader, requests: Sequence[Request], room: int, device: to
         positions[:, -1:][spread] + 1,
         logits[spread],
     )
+
+
+def _lean_decoder(policy: Policy) -> LeanDecoder | None:
+    """The lean decoder, if the model is small, of its shape, and gives its own logits on a probe of two steps."""
+    reader = _Reader(policy.model)
+    try:
+        reader.lean = LeanDecoder(policy.model)
+        with torch.inference_mode():
+            probe = [Request((1, 2, 3), 0), Request((3, 2), 0)]  # of two lengths, so that one is padded
+            plain = _Reader(policy.model)
+            states = [_prefill(r, probe, 2, policy.device) for r in (plain, reader)]
+            for tokens in ([4, 5], [5, 1]):
+                for state, chosen in zip(states, (plain, reader), strict=True):
+                    state.step(chosen, torch.tensor(tokens, device=policy.device))
+                if not torch.allclose(states[0].logits, states[1].logits, rtol=1e-4, atol=1e-4):
+                    return None
+    except (AttributeError, ValueError, RuntimeError):
+        return None
+    return reader.lean
 
 
 def _additive(real: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
