@@ -53,7 +53,7 @@ def measure() -> Document:
         "bytes_a_token_with_evaluations": sum(by_table.values()) / tokens,
         "writing_a_million_tokens_seconds": spread(writings),
         "compaction": {
-            "what": f"of a whole run of some {tokens // len(ledgers)} tokens, checkpoints and digests included",
+            "what": f"a whole run of {tokens // len(ledgers)} tokens, checkpoints and digests included",
             "seconds_a_run": spread(compactions),
             "seconds_a_million_tokens": spread([s / tokens * len(ledgers) * 1e6 for s in compactions]),
         },

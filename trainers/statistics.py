@@ -15,7 +15,7 @@ TILE = 512
 """Width of the tiles in which the two largest logits of a row are sought."""
 
 CACHED_ELEMENTS = 1 << 18
-"""On a CPU, logits worked on at a time: two such tensors stay in a core's cache between the passes over them."""
+"""On a CPU, logits worked on at a time: two such tensors stay in a core's cache between passes over them."""
 
 
 @dataclass(frozen=True, slots=True)
