@@ -9,6 +9,7 @@ optimizer step.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,8 @@ from benchmarks.measuring import Document, child_environment, held, ratios, run_
 from benchmarks.our_side import PROMPTS, SAMPLES, TOKENS, save_start
 
 HERE = Path(__file__).parent
-ENVIRONMENT = HERE / ".venv-trl"
+ENVIRONMENT = Path(os.environ.get("TRL_ENVIRONMENT", HERE / ".venv-trl"))
+"""Where TRL lives; the variable names a folder elsewhere."""
 REQUIREMENTS = ("trl==1.16.*", "torch==2.13.0", "transformers==5.19.0")
 SIZES = {"hidden 64, 2 layers": (64, 2, 2), "hidden 128, 4 layers": (128, 4, 4)}
 """(hidden, layers, heads)."""
@@ -85,6 +87,7 @@ def trl_python(environment: Path) -> Path:
         subprocess.run(
             [str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS], check=True, stdout=sys.stderr
         )
+        (environment / ".gitignore").write_text("*\n", encoding="ascii")
         (environment / "complete").touch()
     return python
 

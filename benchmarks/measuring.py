@@ -43,7 +43,7 @@ def interleaved(
     """
     timings = {name: Timing() for name in variants}
     for turn in range(-warm_up, rounds):
-        order = list(variants) if turn % 2 == 0 else list(reversed(variants))
+        order = list(variants) if turn % 2 == 0 else list(variants)[::-1]
         for name in order:
             cpu, wall = timed(variants[name])
             if turn >= 0:

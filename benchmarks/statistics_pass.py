@@ -136,7 +136,7 @@ def one_pass(
 ) -> None:
     """One pass by the named way."""
     if name == "log-prob":
-        logprob = LogprobOnly.apply(hidden, weight, targets, 1024)
+        logprob = LogprobOnly.apply(hidden, weight, targets, 1024)  # type: ignore[no-untyped-call]
     elif name == "all three":
         logprob = token_statistics(hidden, weight, None, targets).logprob
     else:

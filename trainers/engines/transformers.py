@@ -219,7 +219,7 @@ def _prefill(reader: _Reader, requests: Sequence[Request], room: int, device: to
 
 
 def _lean_decoder(policy: Policy) -> LeanDecoder | None:
-    """The lean decoder, if the model is small, of its shape, and gives its own logits on a probe of two steps."""
+    """The lean decoder, where the model is small, of its shape, and the same on a probe of two steps."""
     reader = _Reader(policy.model)
     try:
         reader.lean = LeanDecoder(policy.model)
