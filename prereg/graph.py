@@ -26,25 +26,32 @@ class Graph:
 
     def without(self, gone: str) -> Graph:
         """The graph after the rejection of a member (Bretz et al. 2009, algorithm 1)."""
-        kept = [name for name in self.weights if name != gone]
-        weights = {name: self.weights[name] + self.weights[gone] * self.passes(gone, name) for name in kept}
+        handed = self.transitions.get(gone, {})
+        weights = {
+            name: weight + self.weights[gone] * handed.get(name, 0.0)
+            for name, weight in self.weights.items()
+            if name != gone
+        }
         transitions = {
-            giver: {taker: self._rerouted(gone, giver, taker) for taker in kept if taker != giver}
-            for giver in kept
+            giver: _rerouted(giver, row, gone, handed) if gone in row else row
+            for giver, row in self.transitions.items()
+            if giver != gone
         }
         return Graph(weights, transitions)
 
-    def passes(self, giver: str, taker: str) -> float:
-        """The share that `giver` hands to `taker`."""
-        return self.transitions.get(giver, {}).get(taker, 0.0)
 
-    def _rerouted(self, gone: str, giver: str, taker: str) -> float:
-        """What went through the member that is gone goes straight on, as does what would have come back."""
-        round_trip = self.passes(giver, gone) * self.passes(gone, giver)
-        if 1 - round_trip < ROUNDING:
-            return 0.0
-        through = self.passes(giver, taker) + self.passes(giver, gone) * self.passes(gone, taker)
-        return through / (1 - round_trip)
+def _rerouted(
+    giver: str, row: Mapping[str, float], gone: str, handed: Mapping[str, float]
+) -> dict[str, float]:
+    """What went through the member that is gone goes straight on, as does what would have come back."""
+    round_trip = row[gone] * handed.get(giver, 0.0)
+    if 1 - round_trip < ROUNDING:
+        return {}
+    takers = [name for name in dict.fromkeys((*row, *handed)) if name not in (giver, gone)]
+    return {
+        taker: (row.get(taker, 0.0) + row[gone] * handed.get(taker, 0.0)) / (1 - round_trip)
+        for taker in takers
+    }
 
 
 def holm_graph(members: Sequence[str]) -> Graph:
@@ -65,8 +72,8 @@ def graph_of(family: Family, members: Sequence[str]) -> Graph:
     if family.method == "holm":
         return holm_graph(members)
     if family.method == "fixed_sequence":
-        rest = [name for name in members if name not in family.order]
-        return sequence_graph([*(name for name in family.order if name in members), *rest])
+        order = dict.fromkeys(name for name in (*family.order, *members) if name in members)
+        return sequence_graph(list(order))
     weights = {name: family.weights.get(name, 0.0) for name in members}
     return Graph(weights, family.transitions)
 

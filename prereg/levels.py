@@ -18,11 +18,11 @@ def members_of(study: Study, family: str) -> tuple[str, ...]:
 def waits_for(study: Study) -> dict[str, tuple[str, ...]]:
     """The hypotheses that must be confirmed before each may be tested: its gate, and the one before it in a
     fixed sequence."""
-    ids = {h.id for h in study.hypotheses}
     before = {h.id: [h.gate] if h.gate is not None else [] for h in study.hypotheses}
     for name, family in study.families.items():
         if family.method == "fixed_sequence":
-            order = [member for member in family.order if member in ids & set(members_of(study, name))]
+            members = members_of(study, name)
+            order = list(dict.fromkeys(member for member in family.order if member in members))
             for one, after in itertools.pairwise(order):
                 before[after].append(one)
     return {name: tuple(dict.fromkeys(gates)) for name, gates in before.items()}

@@ -14,7 +14,7 @@ UNREGISTERED  there is no lock, or the runs are exploratory; the statistical out
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Literal
@@ -92,6 +92,7 @@ def judge(
     }
     empty = _unreached(study, outcomes)
     gates = waits_for(study)
+    opening = _opening(outcomes, gates)
     return tuple(
         Verdict(
             h.id,
@@ -104,7 +105,7 @@ def judge(
             decisions[h.id].score,
         )
         for h in study.hypotheses
-        for word, outcome, reasons in [_word(lock, marks, *_tested(h, outcomes, gates, empty))]
+        for word, outcome, reasons in [_word(lock, marks, *_tested(h, outcomes, gates, opening, empty))]
     )
 
 
@@ -195,11 +196,13 @@ def _tested(
     hypothesis: Hypothesis,
     outcomes: Mapping[str, Found],
     gates: Mapping[str, tuple[str, ...]],
-    empty: Sequence[str],
+    opening: Collection[str],
+    empty: Collection[str],
 ) -> Found:
     """The outcome, or NOT_TESTED where nothing let the hypothesis be tested."""
     outcome, reasons = outcomes[hypothesis.id]
-    if closed := _closed_gate(hypothesis.id, outcomes, gates, frozenset()):
+    closed = next((gate for gate in gates[hypothesis.id] if gate not in opening), None)
+    if closed is not None:
         reason = f"{closed}, which comes before it, was not confirmed"
         if closed == hypothesis.gate:
             reason = f"its gate, {closed}, was not confirmed"
@@ -209,16 +212,16 @@ def _tested(
     return outcome, reasons
 
 
-def _closed_gate(
-    name: str, outcomes: Mapping[str, Found], gates: Mapping[str, tuple[str, ...]], below: frozenset[str]
-) -> str | None:
-    """The nearest hypothesis on the way up that was not shown; one that leads back to itself was not."""
-    for gate in gates[name]:
-        if gate in below or gate not in outcomes or outcomes[gate][0] not in SHOWN:
-            return gate
-        if closed := _closed_gate(gate, outcomes, gates, below | {name}):
-            return closed
-    return None
+def _opening(outcomes: Mapping[str, Found], gates: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """The hypotheses that open a gate: shown, and themselves behind none that is closed.
+
+    One whose gates lead back to itself never comes in.
+    """
+    shown = [name for name, (outcome, _) in outcomes.items() if outcome in SHOWN]
+    opening: set[str] = set()
+    while more := [name for name in shown if name not in opening and opening.issuperset(gates[name])]:
+        opening.update(more)
+    return frozenset(opening)
 
 
 def _word(

@@ -12,9 +12,9 @@ from reports.scores import Evidence
 from reports.sections.common import average_name
 
 _MARGIN = (
-    "A claim about a margin is tested against a difference of that margin. The printed interval is the one "
-    "at 1 - 2 alpha, which lies within the margin exactly where the test passes, before a family's correction. "
-    "Arms that come near each other are not thereby equivalent: few noisy seeds always come near."
+    "A claim about a margin is tested against a difference of that size. The interval printed is the one at "
+    "1 - 2 alpha: it lies within the margin exactly where the test passes before a correction. Arms "
+    "that come near each other are not thereby equivalent: few noisy seeds always come near."
 )
 _TEST_WORDS = {
     "tost": _MARGIN,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -10,6 +14,7 @@ from prereg import checks
 from prereg.checks import power
 from prereg.problems import Refused
 from prereg.show import render_plan
+from prereg.source import parse_study
 from tests.prereg.decision_refusals import Change, family, first, scoreboard, seeds
 from tests.prereg.studies import changed, loaded
 
@@ -146,3 +151,63 @@ def test_power_is_that_at_the_level_which_the_family_leaves(method: tuple[str, .
     assumed = first("greater", "paired_t", "power: {effect: 2.3, sd: 1}")
     found = checks.problems(loaded(*family(*method), assumed))
     assert [problem.path for problem in found] == ([("hypotheses", 0, "power")] if refused else [])
+
+
+def rich() -> str:
+    """A study that uses every test and both families, unchanged by `changed`."""
+    text = changed(*five_predictions())
+    more = """\
+  - id: same
+    statement: No different.
+    treatment: new
+    control: base
+    matched_on: updates
+    direction: equivalent
+    margin: 0.5
+    test: {kind: tost}
+    family: g
+  - id: flips
+    statement: Higher.
+    treatment: new
+    control: base
+    matched_on: updates
+    direction: greater
+    test: {kind: sign_flip}
+    sensitivity: [{kind: wild_bootstrap, replicates: 999}]
+    family: g
+  - id: last
+    statement: Higher.
+    treatment: new
+    control: base
+    matched_on: updates
+    direction: greater
+    test: {kind: paired_t}
+    family: s
+    gate: same
+families:
+  s: {method: fixed_sequence, order: [last]}
+  g:
+    method: graph
+    weights: {same: 0.2, flips: 0.8}
+    transitions: {same: {flips: 1}, flips: {same: 0.5}}
+"""
+    return text.replace("seeds: [1, 2, 3]", "seeds: [1, 2, 3, 4, 5]") + more
+
+
+def test_a_damaged_plan_is_refused_with_a_place_or_is_valid_and_never_a_crash() -> None:
+    text = rich()
+    assert checks.problems(parse_study(text.encode(), Path("study.yaml"))) == ()
+    rng = random.Random(7)
+    words = re.findall(r"[\w.]+", text)
+    for _ in range(150):
+        damaged = text
+        for _ in range(rng.randint(1, 3)):
+            found = rng.choice(list(re.finditer(r"[\w.]+", damaged)))
+            damaged = (
+                damaged[: found.start()] + rng.choice([*words, "-1", "1e9", "{}"]) + damaged[found.end() :]
+            )
+        try:
+            found_problems = checks.problems(parse_study(damaged.encode(), Path("study.yaml")))
+        except Refused as refused:
+            found_problems = refused.problems
+        assert all(problem.line is not None for problem in found_problems), damaged

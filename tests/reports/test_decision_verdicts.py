@@ -241,6 +241,19 @@ def test_a_graph_hands_its_levels_on() -> None:
     assert [handed[name].word for name in "abc"] == ["CONFIRMED"] * 3
 
 
+def test_a_long_chain_of_gates_opens_to_its_end_and_closes_from_its_break() -> None:
+    chain = [(hypothesis(f"h{i}", **({"gate": f"h{i - 1}"} if i else {})), UP) for i in range(1200)]
+    assert verdicts(*chain)["h1199"].word == "CONFIRMED"
+    chain[600] = (chain[600][0], FLAT)
+    found = verdicts(*chain)
+    assert (found["h599"].word, found["h601"].word, found["h1199"].word) == (
+        "CONFIRMED",
+        "NOT_TESTED",
+        "NOT_TESTED",
+    )
+    assert "its gate, h1198" in found["h1199"].reasons[0]
+
+
 def results(case: Case) -> dict[str, HypothesisResult]:
     return {one.id: one for one in build_report(case.inputs()).hypotheses}
 
