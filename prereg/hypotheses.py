@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from prereg.fields import Axis, Count, Name, NonNegative, Positive, Section, Text
+from prereg.fields import Axis, Count, Fraction, Name, NonNegative, Positive, Section, Text
+from prereg.testkinds import CrossedSatterthwaite, NonInferiority, Sensitivity, Test, Tost
 
 
 class AverageMetric(Section):
@@ -22,6 +23,8 @@ class PassMetric(Section):
     k: Count
     """Samples of which one must be right."""
 
+
+Direction = Literal["greater", "less", "two_sided", "equivalent", "non_inferior"]
 
 Metric = Annotated[AverageMetric | PassMetric, Field(discriminator="kind")]
 
@@ -44,21 +47,6 @@ class IntercurrentEvents(Section):
     """A run whose loss or weights stop being finite keeps the scores it has, and is named."""
     truncation: Literal["incorrect"] = "incorrect"
     """A completion cut at its cap is wrong."""
-
-
-class PairedT(Section):
-    """Paired t over training seeds (docs/statistics.md): generalises to new seeds on these problems."""
-
-    kind: Literal["paired_t"]
-
-
-class CrossedSatterthwaite(Section):
-    """Seeds crossed with problems: generalises to new seeds and new problems."""
-
-    kind: Literal["crossed_satterthwaite"]
-
-
-Test = Annotated[PairedT | CrossedSatterthwaite, Field(discriminator="kind")]
 
 
 class PowerAssumption(Section):
@@ -91,18 +79,22 @@ class Hypothesis(Section):
     """Benchmarks of the mean; left out, all of them by their weights."""
     population: Population = Population()
     intercurrent: IntercurrentEvents = IntercurrentEvents()
-    direction: Literal["greater", "less", "two_sided"]
-    """Which sign of treatment less control the claim predicts."""
+    direction: Direction
+    """How the treatment is claimed to stand to the control. The last two are relative to `margin`."""
     smallest_effect: NonNegative = 0.0
     """Smallest effect of interest, percentage points."""
+    margin: Positive | None = None
+    """Percentage points within which arms are `equivalent`, or below which a loss is still `non_inferior`."""
     test: Test
     """The one test that decides."""
+    sensitivity: tuple[Sensitivity, ...] = ()
+    """Tests shown beside it, which decide nothing."""
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     """Level of the test."""
     family: Name | None = None
     """Family whose error rate it shares."""
     gate: Name | None = None
-    """Tested only if the hypothesis with this id was confirmed."""
+    """Tested only if the hypothesis with this id was confirmed, or found equivalent or non-inferior."""
     decision: Literal["differs_from_zero", "exceeds_smallest_effect"] = "differs_from_zero"
     """Whether the null is an effect of 0, or one of `smallest_effect` in the stated direction."""
     power: PowerAssumption | None = None
@@ -112,11 +104,31 @@ class Hypothesis(Section):
     acknowledge_underpowered: bool = False
     """The authors know that the power under their own assumptions is below 0.8, and run it all the same."""
 
+    @property
+    def over_problems(self) -> bool:
+        """Whether the standard error is the crossed one, of new problems as well as new seeds."""
+        if isinstance(self.test, Tost | NonInferiority):
+            return self.population.problems == "sampled"
+        return isinstance(self.test, CrossedSatterthwaite)
+
+    @property
+    def bound(self) -> float:
+        """Size of the effect at the null, percentage points: the margin, the smallest effect or 0."""
+        if self.margin is not None:
+            return self.margin
+        return self.smallest_effect if self.decision == "exceeds_smallest_effect" else 0.0
+
 
 class Family(Section):
     """Hypotheses whose error rate is controlled together."""
 
-    method: Literal["holm"] = "holm"
-    """Holm's step-down correction."""
+    method: Literal["holm", "fixed_sequence", "graph"] = "holm"
+    """Holm's step-down correction; one after the other in a fixed order; or a graph (Bretz et al. 2009)."""
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     """Error rate of the family."""
+    order: tuple[Name, ...] = ()
+    """For `fixed_sequence`: every member's id once. Behind the first that fails, none is tested."""
+    weights: dict[Name, Fraction] = Field(default_factory=dict)
+    """For `graph`: the share of alpha that each member starts with; together at most 1."""
+    transitions: dict[Name, dict[Name, Fraction]] = Field(default_factory=dict)
+    """For `graph`: the share of its level that a rejected member hands to each other; together at most 1."""

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prereg.fields import Axis
-from prereg.hypotheses import Hypothesis, PassMetric
+from prereg.hypotheses import Family, Hypothesis, PassMetric
 from prereg.sources import Benchmark, BuiltinModel, BuiltinTask, HubModel, Model, TaskSource
 from prereg.study import Study
+from prereg.testkinds import BinomialScoreboard
 
 AXIS_WORDS: dict[Axis, tuple[str, str]] = {
     "updates": ("the same number of updates", "updates"),
@@ -18,11 +19,21 @@ AXIS_WORDS: dict[Axis, tuple[str, str]] = {
 }
 """How each axis is matched, and its unit."""
 
-_DIRECTIONS = {"greater": "is higher", "less": "is lower", "two_sided": "differs"}
+_DIRECTIONS = {
+    "greater": "is higher",
+    "less": "is lower",
+    "two_sided": "differs",
+    "equivalent": "is equivalent",
+    "non_inferior": "is not inferior",
+}
 _TESTS = {
     "paired_t": "paired t over training seeds (generalises to new seeds on these problems)",
     "crossed_satterthwaite": "seeds crossed with problems, Satterthwaite degrees of freedom "
     "(generalises to new seeds and new problems)",
+    "sign_flip": "exact sign flips over training seeds (generalises to new seeds on these problems)",
+    "tost": "two one-sided t tests (TOST)",
+    "non_inferiority": "one-sided t test against the margin",
+    "wild_bootstrap": "wild bootstrap over training seeds with Webb's weights",
 }
 _SEEN = {
     "nothing": "nothing of such runs",
@@ -70,7 +81,7 @@ def _hypotheses(study: Study) -> Iterator[str]:
         yield from _hypothesis(study, hypothesis)
     for name, family in study.families.items():
         members = [f"`{h.id}`" for h in study.hypotheses if h.family == name]
-        yield f"Family `{name}`: {', '.join(members)} share alpha {family.alpha:g} by Holm's method."
+        yield f"Family `{name}`: {', '.join(members)} share alpha {family.alpha:g} {_method(family)}."
 
 
 def _hypothesis(study: Study, hypothesis: Hypothesis) -> Iterator[str]:
@@ -82,16 +93,20 @@ def _hypothesis(study: Study, hypothesis: Hypothesis) -> Iterator[str]:
     yield ""
     yield _inline(hypothesis.statement)
     yield ""
+    if isinstance(hypothesis.test, BinomialScoreboard):
+        yield from _scoreboard(hypothesis, hypothesis.test)
+        return
     yield f"- Compared: `{hypothesis.treatment}` against `{hypothesis.control}`{_model(study, hypothesis)}."
     yield f"- Matched on: {words}" + (f", read at {_number(budget)} {unit}." if budget else ".")
     yield f"- Measured: {_metric(study, hypothesis)}, weighted mean over {shares}."
     yield f"- Claim: the treatment {_DIRECTIONS[hypothesis.direction]}; {_null(hypothesis)}."
     seeds = _count(len(study.seeds), "paired seed")
     yield f"- Test: {_TESTS[hypothesis.test.kind]}, {seeds}, alpha {hypothesis.alpha:g}."
+    for other in hypothesis.sensitivity:
+        yield f"- Shown beside it, deciding nothing: {_TESTS[other.kind]}."
     if hypothesis.smallest_effect:
         yield f"- Smallest effect of interest: {_points(hypothesis.smallest_effect)}."
-    if hypothesis.gate:
-        yield f"- Tested only if `{hypothesis.gate}` is confirmed."
+    yield from _gate(hypothesis)
     yield (
         f"- A run that crashes is resumed; one that diverges is included and named; a truncated answer is "
         f"{hypothesis.intercurrent.truncation}."
@@ -103,6 +118,38 @@ def _hypothesis(study: Study, hypothesis: Hypothesis) -> Iterator[str]:
             f"{hypothesis.power.sd:g} over seeds{known}."
         )
     yield ""
+
+
+def _scoreboard(hypothesis: Hypothesis, test: BinomialScoreboard) -> Iterator[str]:
+    named = ", ".join(f"`{name}`" for name in test.predictions)
+    yield f"- Counted: how many of the {len(test.predictions)} predictions {named} come out right."
+    yield (
+        "- Claim: more than by chance, which gets one in two. A prediction is right when its observed effect "
+        "lies on the stated side of its null."
+    )
+    yield f"- Test: exact binomial, as if predictions were independent, alpha {hypothesis.alpha:g}."
+    yield from _gate(hypothesis)
+    yield ""
+
+
+def _gate(hypothesis: Hypothesis) -> Iterator[str]:
+    if hypothesis.gate:
+        yield f"- Tested only if `{hypothesis.gate}` is confirmed."
+
+
+def _method(family: Family) -> str:
+    if family.method == "holm":
+        return "by Holm's method"
+    if family.method == "fixed_sequence":
+        order = ", then ".join(f"`{name}`" for name in family.order)
+        return f"in a fixed sequence: {order}, each only if those before it were confirmed"
+    weights = ", ".join(f"`{name}` {weight:.3g}" for name, weight in family.weights.items())
+    arrows = ", ".join(
+        f"`{giver}` to `{taker}` {share:.3g}"
+        for giver, takers in family.transitions.items()
+        for taker, share in takers.items()
+    )
+    return f"by a graph: shares {weights}; a confirmed one hands on {arrows or 'nothing'}"
 
 
 def _model(study: Study, hypothesis: Hypothesis) -> str:
@@ -121,6 +168,10 @@ def _metric(study: Study, hypothesis: Hypothesis) -> str:
 
 
 def _null(hypothesis: Hypothesis) -> str:
+    if hypothesis.direction == "equivalent":
+        return f"the null is a difference of {_points(hypothesis.bound)} or more, either way"
+    if hypothesis.direction == "non_inferior":
+        return f"the null is a loss of {_points(hypothesis.bound)} or more"
     if hypothesis.decision == "exceeds_smallest_effect":
         sign = "-" if hypothesis.direction == "less" else ""
         return f"the null is an effect of {sign}{_points(hypothesis.smallest_effect)}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports import words
-from reports.comparisons import compare
+from reports.comparisons import compare_all
 from reports.content import ReportContent
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
@@ -33,7 +33,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
     """
     study = inputs.study
     evidence = Evidence(study, in_order(study, inputs.runs), read_ledger(inputs.connection))
-    comparisons = {h.id: compare(evidence, h) for h in study.hypotheses}
+    comparisons = compare_all(evidence)
     judged = judge(study, inputs.lock, inputs.marks, comparisons)
     results = tuple(
         verdicts.result(evidence, hypothesis, comparisons[hypothesis.id], verdict)

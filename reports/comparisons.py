@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from prereg.hypotheses import CrossedSatterthwaite, Hypothesis
+from prereg.hypotheses import Hypothesis
+from prereg.testkinds import BinomialScoreboard
 from reports.intervals import Interval, crossed, paired_t, seed_means
 from reports.scores import Evidence, block_reason, problem_scores, reading
 
@@ -37,6 +38,23 @@ class Comparison:
 def model_of(evidence: Evidence, hypothesis: Hypothesis) -> str:
     """The model that a hypothesis speaks of: its own, or the study's first."""
     return hypothesis.model or next(iter(evidence.study.models))
+
+
+def compare_all(evidence: Evidence) -> dict[str, Comparison]:
+    """The comparison of each hypothesis by id; that of a scoreboard is empty: its predictions measure."""
+    return {
+        h.id: Comparison(h.id, ()) if isinstance(h.test, BinomialScoreboard) else compare(evidence, h)
+        for h in evidence.study.hypotheses
+    }
+
+
+def shown_level(hypothesis: Hypothesis) -> float:
+    """The level of the printed interval: 95 %, or 1 - 2 alpha where it lies within the margin or does not.
+
+    The interval at 1 - 2 alpha lies inside (-margin, margin) exactly where TOST rejects, and above -margin
+    exactly where non-inferiority does, before a family's correction.
+    """
+    return 1 - 2 * hypothesis.alpha if hypothesis.margin is not None else 0.95
 
 
 def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
@@ -126,13 +144,13 @@ def _complete(
     blocks = [one - other for one, other in zip(treated, controls, strict=True)]
     shares = list(weights.values())
     per_seed = seed_means(blocks, shares)
-    over_seeds, over_both = paired_t(per_seed), crossed(blocks, shares)
-    registered_crossed = isinstance(hypothesis.test, CrossedSatterthwaite)
+    level = shown_level(hypothesis)
+    over_seeds, over_both = paired_t(per_seed, level), crossed(blocks, shares, level)
     return Comparison(
         hypothesis.id,
         (),
-        effect=over_both if registered_crossed else over_seeds,
-        other=over_seeds if registered_crossed else over_both,
+        effect=over_both if hypothesis.over_problems else over_seeds,
+        other=over_seeds if hypothesis.over_problems else over_both,
         seeds=seeds,
         per_seed=tuple(float(value) for value in per_seed),
         treatment_mean=float(seed_means(treated, shares).mean()),

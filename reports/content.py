@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from reports.decisions import SensitivityResult
 from reports.intervals import Interval
 from reports.verdicts import Outcome, Word
 
@@ -93,8 +94,10 @@ class ForestRow:
     label: str
     estimate: Estimate
     smallest_effect: float | None
-    """Where the effect would have to lie to matter, signed; None if none was declared."""
+    """Where the effect would have to lie to matter, or a margin, signed; None if none was declared."""
     word: Word
+    other_bound: float | None = None
+    """The other margin of a claim of equivalence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +160,13 @@ class HypothesisResult:
     """None where the comparison is inadmissible."""
     other: Interval | None
     per_seed: tuple[tuple[int, float], ...]
+    score: str
+    """The count of a scoreboard with its interval, in words; empty for all other tests."""
     p: float
     p_adjusted: float
+    adjusted_name: str
+    """What an adjusted p is called, `Holm-adjusted p`; empty outside families."""
+    sensitivity: tuple[SensitivityResult, ...]
     family: str | None
     word: Word
     outcome: Outcome

@@ -1,47 +1,83 @@
-"""p-values of a t statistic by direction and null, and Holm's correction over a family."""
+"""From one-sided p-values to the p of a claim: by direction, null and margin. Holm's correction."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtr
 
+from prereg.hypotheses import Direction
 from reports.intervals import Interval
 
-Direction = Literal["greater", "less", "two_sided"]
+
+@dataclass(frozen=True, slots=True)
+class Tails:
+    """A test as its two one-sided p-values, each a function of the effect at the null."""
+
+    above: Callable[[float], float]
+    """p of the null that the effect is at most this: small where the data lie above."""
+    below: Callable[[float], float]
+    """p of the null that the effect is at least this."""
+
+
+def t_tails(interval: Interval) -> Tails:
+    """The t test of an interval's estimate, with its standard error and df; NaN where it has none."""
+
+    def above(null: float) -> float:
+        return float(stdtr(interval.df, (null - interval.estimate) / interval.se))
+
+    def below(null: float) -> float:
+        return float(stdtr(interval.df, (interval.estimate - null) / interval.se))
+
+    return Tails(above, below)
+
+
+def p_of_claim(tails: Tails, direction: Direction, margin: float = 0.0) -> float:
+    """p of the null that the claim is false. `margin` is at least 0, in the unit of the effect.
+
+    `greater`: effect <= margin; `less`: effect >= -margin; `two_sided`: |effect| <= margin, by doubling the
+    smaller of the two one-sided p-values; `equivalent`: |effect| >= margin, the larger of the two (TOST);
+    `non_inferior`: effect <= -margin.
+    """
+    if direction == "greater":
+        return tails.above(margin)
+    if direction == "less":
+        return tails.below(-margin)
+    if direction == "equivalent":
+        return _inside(tails, margin)
+    if direction == "non_inferior":
+        return tails.above(-margin)
+    return _outside(tails, margin)
+
+
+def p_against(tails: Tails, direction: Direction, margin: float = 0.0) -> float:
+    """p of the null that the claim is true: small if the data speak against it.
+
+    `greater`: effect >= margin; `less`: effect <= -margin; `two_sided` with a margin: |effect| >= margin,
+    without one nothing can speak against it, and p is 1; `equivalent`: |effect| <= margin;
+    `non_inferior`: effect >= -margin.
+    """
+    if direction == "greater":
+        return tails.below(margin)
+    if direction == "less":
+        return tails.above(-margin)
+    if direction == "equivalent":
+        return _outside(tails, margin)
+    if direction == "non_inferior":
+        return tails.below(-margin)
+    return _inside(tails, margin) if margin > 0 else 1.0
 
 
 def p_value(interval: Interval, direction: Direction, margin: float = 0.0) -> float:
-    """p of the null that the effect is no larger than `margin` in the stated direction.
-
-    `greater`: effect <= margin; `less`: effect >= -margin; `two_sided`: |effect| <= margin, by doubling the
-    smaller of the two one-sided p-values. NaN where the interval is not estimable. `margin` is at least 0,
-    in the unit of the effect.
-    """
-    above = _upper_tail(interval, margin)
-    below = _lower_tail(interval, -margin)
-    if direction == "greater":
-        return above
-    if direction == "less":
-        return below
-    return float(np.minimum(1.0, 2 * np.minimum(above, below)))
+    """`p_of_claim` by the t test of an interval; NaN where the interval is not estimable."""
+    return p_of_claim(t_tails(interval), direction, margin)
 
 
 def p_opposite(interval: Interval, direction: Direction, margin: float = 0.0) -> float:
-    """p of the claim's complement: small if the data speak against the claim.
-
-    `greater`: the null is effect >= margin; `less`: effect <= -margin. `two_sided` with a margin: the null
-    is |effect| >= margin (two one-sided tests); without one nothing can speak against it, and p is 1.
-    """
-    below = _lower_tail(interval, margin)
-    above = _upper_tail(interval, -margin)
-    if direction == "greater":
-        return below
-    if direction == "less":
-        return above
-    return float(np.maximum(below, above)) if margin > 0 else 1.0
+    """`p_against` by the t test of an interval."""
+    return p_against(t_tails(interval), direction, margin)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -59,10 +95,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in np.where(np.isnan(p), np.nan, adjusted)]
 
 
-def _upper_tail(interval: Interval, null: float) -> float:
-    """P(T >= t) for the null effect; NaN where there is no standard error."""
-    return float(stdtr(interval.df, (null - interval.estimate) / interval.se))
+def _inside(tails: Tails, margin: float) -> float:
+    """p of |effect| >= margin: both one-sided tests must reject. NaN if either is."""
+    return float(np.maximum(tails.above(-margin), tails.below(margin)))
 
 
-def _lower_tail(interval: Interval, null: float) -> float:
-    return float(stdtr(interval.df, (interval.estimate - null) / interval.se))
+def _outside(tails: Tails, margin: float) -> float:
+    """p of |effect| <= margin: either may reject, and the smaller is doubled."""
+    return float(np.minimum(1.0, 2 * np.minimum(tails.above(margin), tails.below(-margin))))

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from prereg.checks import budgets, families, hypotheses, names, power, training
+from prereg.checks import (
+    attainable,
+    budgets,
+    decisions,
+    families,
+    hypotheses,
+    names,
+    power,
+    scoreboards,
+    training,
+)
 from prereg.problems import Problem, Refused
 from prereg.source import LoadedStudy
 
@@ -25,11 +35,25 @@ RULES: tuple[Rule, ...] = (
     hypotheses.problems_enough_for_crossed_test,
     hypotheses.pass_k_is_estimable,
     hypotheses.smallest_effect_decides,
+    decisions.direction_fits_test,
+    decisions.margin_is_stated,
+    decisions.margin_has_a_use,
+    decisions.margin_replaces_smallest_effect,
+    scoreboards.known_predictions,
+    scoreboards.predictions_have_even_odds,
+    scoreboards.predictions_share_the_contrast,
+    scoreboards.scoreboard_measures_nothing_itself,
     hypotheses.seeds_enough_for_a_test,
     hypotheses.seeds_are_fresh,
     families.gates_have_no_cycle,
     families.families_are_used,
     families.members_share_the_alpha,
+    families.fields_fit_the_method,
+    families.sequence_names_its_members_once,
+    families.graph_weights_fit,
+    families.graph_transitions_fit,
+    attainable.alpha_is_attainable,
+    attainable.flips_can_be_counted,
     budgets.some_budget,
     budgets.matched_axis_has_budget,
     budgets.time_is_measured,

@@ -62,25 +62,32 @@ def control_arm_exists(loaded: LoadedStudy) -> Iterator[Problem]:
 
 
 def population_agrees_with_test(loaded: LoadedStudy) -> Iterator[Problem]:
-    """`population.problems` and the test say the same about what a result generalises to."""
+    """`population.problems` and the test say the same about what a result generalises to.
+
+    Equivalence and non-inferiority can speak of either population: their standard error follows it. What a
+    scoreboard speaks of is up to its predictions.
+    """
+    expected = {"paired_t": "fixed", "sign_flip": "fixed", "crossed_satterthwaite": "sampled"}
     for index, hypothesis in enumerate(loaded.study.hypotheses):
-        expected = "fixed" if hypothesis.test.kind == "paired_t" else "sampled"
-        if hypothesis.population.problems != expected:
+        kind, problems = hypothesis.test.kind, hypothesis.population.problems
+        if kind in expected and problems != expected[kind]:
             message = (
-                f"the test `{hypothesis.test.kind}` speaks of {expected} problems, "
-                f"the population of {hypothesis.population.problems} ones"
+                f"the test `{kind}` speaks of {expected[kind]} problems, the population of {problems} ones"
             )
-            hint = "`paired_t` goes with `problems: fixed`, `crossed_satterthwaite` with `problems: sampled`."
+            hint = (
+                "`paired_t` and `sign_flip` go with `problems: fixed`, `crossed_satterthwaite` with "
+                "`problems: sampled`."
+            )
             yield loaded.problem(message, "hypotheses", index, "population", "problems", hint=hint)
 
 
 def problems_enough_for_crossed_test(loaded: LoadedStudy) -> Iterator[Problem]:
-    """The crossed test needs a variance over problems: two or more in each benchmark.
+    """The crossed standard error needs a variance over problems: two or more in each benchmark.
 
     A file without `limit` is counted by the harness, when it reads it for the lock.
     """
     for index, hypothesis in enumerate(loaded.study.hypotheses):
-        if hypothesis.test.kind != "crossed_satterthwaite":
+        if not hypothesis.over_problems:
             continue
         for name, benchmark in _benchmarks(loaded, hypothesis):
             size = (
@@ -88,7 +95,8 @@ def problems_enough_for_crossed_test(loaded: LoadedStudy) -> Iterator[Problem]:
             )
             if size is not None and size < 2:
                 message = (
-                    f"`crossed_satterthwaite` needs two problems or more a benchmark; `{name}` has {size}"
+                    f"`{hypothesis.test.kind}` over sampled problems needs two problems or more a benchmark; "
+                    f"`{name}` has {size}"
                 )
                 yield loaded.problem(message, "hypotheses", index, "test")
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from prereg.explain import did_you_mean
 from prereg.problems import Problem
 from prereg.source import LoadedStudy
+from prereg.testkinds import BinomialScoreboard
 
 
 def _unknown(
@@ -25,12 +26,12 @@ def known_arms(loaded: LoadedStudy) -> Iterator[Problem]:
 
 
 def known_models(loaded: LoadedStudy) -> Iterator[Problem]:
-    """A hypothesis speaks of one model; it may leave its name out only where there is one."""
+    """A hypothesis speaks of one model; it may leave its name out where there is one, or in a scoreboard."""
     models = loaded.study.models
     for index, hypothesis in enumerate(loaded.study.hypotheses):
         if hypothesis.model is not None:
             yield from _unknown(loaded, "model", hypothesis.model, models, "hypotheses", index, "model")
-        elif len(models) > 1:
+        elif len(models) > 1 and not isinstance(hypothesis.test, BinomialScoreboard):
             message = (
                 f"hypothesis `{hypothesis.id}` does not say which of the {len(models)} models it speaks of"
             )

@@ -3,53 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
-from prereg.hypotheses import Hypothesis
+from prereg.hypotheses import Direction, Hypothesis
+from prereg.levels import share_of_alpha
 from prereg.problems import Problem
 from prereg.source import LoadedStudy
+from prereg.study import Study
 
 LEAST_POWER = 0.8
 
 
 def paired_t_power(
-    effect: float, sd: float, seeds: int, alpha: float, direction: Literal["greater", "less", "two_sided"]
+    effect: float, sd: float, seeds: int, alpha: float, direction: Direction, margin: float = 0.0
 ) -> float:
-    """Power of the paired t test of a mean difference of 0, for normal differences.
+    """Power of the paired t test by direction, for normal differences.
 
-    `effect` and `sd` (over seeds, of the paired difference) share a unit. The statistic has the noncentral t
-    law with seeds - 1 degrees of freedom: (Z + effect / sd * sqrt(seeds)) / V, with Z normal and V the
-    estimated over the true sd. Its tail is averaged over 20,000 quantiles of V, to about 1e-6: SciPy's own
-    tail is NaN for some large effects.
+    `effect`, `sd` (over seeds, of the paired difference) and `margin` share a unit. `margin` is the size of
+    the effect at the null, as in docs/statistics.md. The statistic has the noncentral t law with seeds - 1
+    degrees of freedom: (Z + shift / sd * sqrt(seeds)) / V, with Z normal and V the estimated over the true
+    sd. Its tail is averaged over 20,000 quantiles of V, to about 1e-6: SciPy's own tail is NaN for some large
+    effects. Equivalence asks for both tails at once, which the same average gives.
     """
     import numpy as np  # here, so that reading a plan loads neither of the two
     from scipy.special import chdtri, ndtr, stdtrit
 
-    df, shift = seeds - 1, effect / sd * seeds**0.5
+    df, scale = seeds - 1, seeds**0.5 / sd
     spread = np.sqrt(chdtri(df, (np.arange(20_000) + 0.5) / 20_000) / df)
+    critical = -stdtrit(df, alpha / 2 if direction == "two_sided" else alpha) * spread
+    above = (effect - margin) * scale - critical
+    below = -(effect + margin) * scale - critical
     if direction == "two_sided":
-        critical = -stdtrit(df, alpha / 2)
-        return float((ndtr(shift - critical * spread) + ndtr(-shift - critical * spread)).mean())
-    critical = -stdtrit(df, alpha)
-    return float(ndtr((shift if direction == "greater" else -shift) - critical * spread).mean())
+        return float((ndtr(above) + ndtr(below)).mean())
+    if direction == "equivalent":
+        lowest, highest = critical - (margin + effect) * scale, (margin - effect) * scale - critical
+        return float(np.maximum(0.0, ndtr(highest) - ndtr(lowest)).mean())
+    if direction == "non_inferior":
+        return float(ndtr((effect + margin) * scale - critical).mean())
+    return float(ndtr(above if direction == "greater" else below).mean())
 
 
-def hypothesis_power(hypothesis: Hypothesis, seeds: int, members: int) -> float | None:
+def hypothesis_power(hypothesis: Hypothesis, seeds: int, divisor: float) -> float | None:
     """Power of a hypothesis under its `power` assumptions; None where it states none.
 
-    `members` is the size of its family. Holm's method may demand alpha / members, and it is that demand which
-    counts here, so that the power holds whatever the other members give. For the crossed test it is an upper
-    bound: that test adds the spread over problems, of which the plan assumes nothing.
+    `divisor` is what its family may divide alpha by: with Holm's method the number of members. It is that
+    demand which counts here, so that the power holds whatever the other members give. For a crossed standard
+    error it is an upper bound: that adds the spread over problems, of which the plan assumes nothing. For the
+    sign-flip test it is one as well, by the t test that it replaces.
     """
     if hypothesis.power is None:
         return None
-    effect = hypothesis.power.effect
-    if hypothesis.decision == "exceeds_smallest_effect":
-        effect -= (
-            hypothesis.smallest_effect if hypothesis.direction == "greater" else -hypothesis.smallest_effect
-        )
     return paired_t_power(
-        effect, hypothesis.power.sd, seeds, hypothesis.alpha / members, hypothesis.direction
+        hypothesis.power.effect,
+        hypothesis.power.sd,
+        seeds,
+        hypothesis.alpha / divisor,
+        hypothesis.direction,
+        hypothesis.bound,
     )
 
 
@@ -60,8 +69,8 @@ def powered_or_acknowledged(loaded: LoadedStudy) -> Iterator[Problem]:
     if seeds < 2:
         return
     for index, hypothesis in enumerate(study.hypotheses):
-        members = sum(h.family == hypothesis.family for h in study.hypotheses) if hypothesis.family else 1
-        power = hypothesis_power(hypothesis, seeds, members)
+        share = share_of_alpha(study, hypothesis)
+        power = hypothesis_power(hypothesis, seeds, 1 / share) if share > 0 else None
         if (
             hypothesis.power is None
             or power is None
@@ -69,15 +78,20 @@ def powered_or_acknowledged(loaded: LoadedStudy) -> Iterator[Problem]:
             or hypothesis.acknowledge_underpowered
         ):
             continue
-        corrected = f" at alpha {hypothesis.alpha:g} / {members} (Holm)" if members > 1 else ""
         message = (
-            f"hypothesis `{hypothesis.id}` has a power of {power:.2f}{corrected} with {seeds} seeds for an "
-            f"effect of {hypothesis.power.effect:g} points and an sd of {hypothesis.power.sd:g}; "
-            f"{LEAST_POWER} is expected"
+            f"hypothesis `{hypothesis.id}` has a power of {power:.2f}{_corrected(study, hypothesis, share)} "
+            f"with {seeds} seeds for an effect of {hypothesis.power.effect:g} points and an sd of "
+            f"{hypothesis.power.sd:g}; {LEAST_POWER} is expected"
         )
         hint = "Plan more seeds, or write `acknowledge_underpowered: true` to run it all the same."
-        if (hypothesis.power.effect < 0) == (
-            hypothesis.direction == "greater"
-        ) and hypothesis.direction != "two_sided":
+        if hypothesis.power.effect * {"greater": 1, "less": -1}.get(hypothesis.direction, 0) < 0:
             hint = f"The direction is `{hypothesis.direction}`, and the expected effect has the other sign."
         yield loaded.problem(message, "hypotheses", index, "power", hint=hint)
+
+
+def _corrected(study: Study, hypothesis: Hypothesis, share: float) -> str:
+    if share == 1:
+        return ""
+    if study.families[hypothesis.family or ""].method == "holm":
+        return f" at alpha {hypothesis.alpha:g} / {round(1 / share)} (Holm)"
+    return f" at alpha {hypothesis.alpha * share:.3g} (its share of the family's)"

@@ -8,6 +8,7 @@ from typing import Any
 from reports import words
 from reports.charts.style import GRID, INK, MUTED, PAPER, RC
 from reports.content import ForestRow
+from reports.verdicts import SHOWN
 
 WIDTH = 3.9
 _ROW, _TOP, _BOTTOM = 0.52, 0.12, 0.5
@@ -31,7 +32,7 @@ def draw_forest(rows: tuple[ForestRow, ...], name: str) -> str:
         titles: dict[str, str] = {}
         for place, row in enumerate(rows):
             _draw(axes, row, len(rows) - 1 - place, titles)
-        return to_svg(figure, name, "Effects with their 95 % intervals", _description(rows), titles)
+        return to_svg(figure, name, "Effects with their intervals", _description(rows), titles)
 
 
 def _frame(axes: Any, rows: tuple[ForestRow, ...]) -> None:
@@ -43,8 +44,8 @@ def _frame(axes: Any, rows: tuple[ForestRow, ...]) -> None:
     axes.set_ylim(-0.5, len(rows) - 0.5)
     ends = [0.0]
     for row in rows:
-        for value in (row.estimate.value, row.estimate.low, row.estimate.high, row.smallest_effect):
-            if value is not None and not isnan(value):
+        for value in (row.estimate.value, row.estimate.low, row.estimate.high, *_bounds(row)):
+            if not isnan(value):
                 ends.append(value)
     pad = 0.06 * max(max(ends) - min(ends), 1.0)
     axes.set_xlim(min(ends) - pad, max(ends) + pad)
@@ -65,15 +66,15 @@ def _draw(axes: Any, row: ForestRow, y: float, titles: dict[str, str]) -> None:
     bar = y - 0.16
     if not isnan(one.low):
         axes.plot([one.low, one.high], [bar, bar], color=INK, linewidth=1.6, solid_capstyle="butt")
-    if row.smallest_effect is not None:
+    for bound in _bounds(row):
         axes.plot(
-            [row.smallest_effect] * 2,
+            [bound] * 2,
             [bar - 0.2, bar + 0.2],
             color=MUTED,
             linewidth=1.2,
             linestyle=(0, (2, 1.5)),
         )
-    filled = row.word == "CONFIRMED"
+    filled = row.word in SHOWN
     axes.plot(
         [one.value],
         [bar],
@@ -95,6 +96,10 @@ def _draw(axes: Any, row: ForestRow, y: float, titles: dict[str, str]) -> None:
     }
     axes.text(0.008, y + 0.2, row.label, weight="bold", **shared)
     axes.text(0.992, y + 0.2, words.signed(one.value), ha="right", **shared)
+
+
+def _bounds(row: ForestRow) -> tuple[float, ...]:
+    return tuple(bound for bound in (row.smallest_effect, row.other_bound) if bound is not None)
 
 
 def _description(rows: tuple[ForestRow, ...]) -> str:

@@ -5,10 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from prereg.study import Study
 from reports import words
 from reports.content import Block, Column, Listing, Prose, Section, Table, Value
 from reports.scores import Evidence
 from reports.sections.common import average_name
+
+_MARGIN = (
+    "A claim about a margin is tested against a difference of that size. The interval printed is the one at "
+    "1 - 2 alpha: it lies within the margin exactly where the test passes before a correction. Arms "
+    "that come near each other are not thereby equivalent: few noisy seeds always come near."
+)
+_TEST_WORDS = {
+    "tost": _MARGIN,
+    "non_inferiority": _MARGIN,
+    "sign_flip": (
+        "The sign-flip test counts all flips of the signs of the paired differences; it needs no normal "
+        "law. The interval beside it is the paired t's."
+    ),
+    "wild_bootstrap": (
+        "The wild bootstrap (Webb's weights, null imposed) is a sensitivity analysis: with three seeds it "
+        "hardly ever rejects."
+    ),
+    "binomial_scoreboard": (
+        "A scoreboard counts predictions whose observed effect lies on the stated side of their null. Its "
+        "binomial p takes them for independent; predictions about the same runs are not, and then it is too "
+        "small."
+    ),
+}
 
 
 def build(evidence: Evidence) -> Section:
@@ -83,12 +107,13 @@ def methods(evidence: Evidence) -> Section:
                     "The paired t interval is mean +- t sd / sqrt(seeds) and speaks of new training seeds "
                     "on these problems. The crossed interval adds the variance over problems, with "
                     "Satterthwaite's degrees of freedom, and speaks of new problems as well.",
-                    "Every printed interval is two-sided at 95 %, also beside a one-sided test; the "
-                    "verdict follows the test's p. A one-sided p below 0.05 can therefore stand beside an "
-                    "interval that just includes the null.",
+                    "Every printed interval is two-sided, at 95 % unless it says otherwise, also beside a "
+                    "one-sided test; the verdict follows the test's p. A one-sided p below 0.05 can "
+                    "therefore stand beside an interval that just includes the null.",
                     "Arms are read at a budget by the step rule: the last policy whose cost lies within "
                     "it. Nothing is interpolated in a verdict, and nothing is read beyond what was run.",
-                    "A hypothesis is CONFIRMED if its p, adjusted by Holm within its family, is at most "
+                    *_test_words(evidence.study),
+                    "A hypothesis is CONFIRMED if its p, adjusted within its family, is at most "
                     "alpha; REFUTED if the opposite test is; INCONCLUSIVE otherwise. A missing run, "
                     "reading or grade makes it INADMISSIBLE, and an inadmissible member still counts in "
                     "its family.",
@@ -96,6 +121,14 @@ def methods(evidence: Evidence) -> Section:
             ),
         ),
     )
+
+
+def _test_words(study: Study) -> tuple[str, ...]:
+    """How the less usual tests of a study work, a few sentences for each that it uses."""
+    kinds = {h.test.kind for h in study.hypotheses} | {
+        s.kind for h in study.hypotheses for s in h.sensitivity
+    }
+    return tuple(dict.fromkeys(text for kind, text in _TEST_WORDS.items() if kind in kinds))
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -4,21 +4,41 @@ from __future__ import annotations
 
 from math import isnan
 
-from prereg.hypotheses import CrossedSatterthwaite, Hypothesis
+from prereg.hypotheses import Hypothesis
+from prereg.testkinds import BinomialScoreboard
 from reports import words
 from reports.comparisons import Comparison, model_of
 from reports.content import Estimate, ForestRow, HypothesisResult
+from reports.decisions import sensitivity
 from reports.intervals import Interval
+from reports.scoreboard import Score
 from reports.scores import Evidence
-from reports.verdicts import Verdict
+from reports.verdicts import SHOWN, Outcome, Verdict
 
 _SAID = {
     "CONFIRMED": "the claim is confirmed",
     "REFUTED": "the claim is refuted",
+    "EQUIVALENT": "the claim of equivalence is confirmed",
+    "NON_INFERIOR": "the claim of non-inferiority is confirmed",
     "INCONCLUSIVE": "the data do not decide the claim",
     "NOT_TESTED": "the claim was not tested",
     "INADMISSIBLE": "the claim cannot be judged",
 }
+
+_TESTS = {
+    "paired_t": "paired t",
+    "crossed_satterthwaite": "seeds × problems with Satterthwaite df",
+    "sign_flip": "exact sign flips over seeds (the interval is the paired t's)",
+    "tost": "two one-sided t tests (TOST)",
+    "non_inferiority": "one-sided t test",
+}
+_COUNTED = {"NON_INFERIOR": "non-inferior", "NOT_TESTED": "not tested"}
+_METHODS = {
+    "holm": "Holm over the family",
+    "fixed_sequence": "in the fixed sequence of the family",
+    "graph": "by the graph of the family",
+}
+_ADJUSTED = {"holm": "Holm", "fixed_sequence": "sequence", "graph": "graph"}
 
 
 def result(
@@ -30,12 +50,15 @@ def result(
         statement=hypothesis.statement,
         role=hypothesis.role,
         estimand=_estimand(evidence, hypothesis),
-        test=_test(hypothesis, verdict),
+        test=_test(evidence, hypothesis, verdict),
         effect=comparison.effect,
         other=comparison.other,
         per_seed=tuple(zip(comparison.seeds, comparison.per_seed, strict=True)),
+        score="" if verdict.score is None else _score(verdict.score),
         p=verdict.p,
         p_adjusted=verdict.p_adjusted,
+        adjusted_name=_adjusted_name(evidence, hypothesis),
+        sensitivity=sensitivity(evidence.study, hypothesis, comparison),
         family=hypothesis.family,
         word=verdict.word,
         outcome=verdict.outcome,
@@ -49,21 +72,23 @@ def forest_row(hypothesis: Hypothesis, one: HypothesisResult) -> ForestRow | Non
     """The hypothesis's line on the first chart; None if it has no effect to show."""
     if one.effect is None:
         return None
-    mark = None
-    if hypothesis.smallest_effect > 0 and hypothesis.direction != "two_sided":
+    mark = other = None
+    if hypothesis.margin is not None:
+        mark = -hypothesis.margin
+        other = hypothesis.margin if hypothesis.direction == "equivalent" else None
+    elif hypothesis.smallest_effect > 0 and hypothesis.direction != "two_sided":
         mark = hypothesis.smallest_effect * (-1 if hypothesis.direction == "less" else 1)
     estimate = Estimate(one.effect.estimate, one.effect.low, one.effect.high)
-    return ForestRow(one.id, estimate, mark, one.word)
+    return ForestRow(one.id, estimate, mark, one.word, other)
 
 
 def summary(results: tuple[HypothesisResult, ...]) -> str:
     """One sentence that counts the verdicts; deviated and unregistered ones with their outcomes."""
     if not results:
         return "The study registers no hypothesis: everything in this report is description."
-    names = {"NOT_TESTED": "not tested"}
-    order = ("CONFIRMED", "REFUTED", "INCONCLUSIVE", "NOT_TESTED", "INADMISSIBLE")
+    order: tuple[Outcome, ...] = (*SHOWN, "REFUTED", "INCONCLUSIVE", "NOT_TESTED", "INADMISSIBLE")
     counts = [(sum(one.outcome == outcome for one in results), outcome) for outcome in order]
-    parts = tuple(f"{count} {names.get(outcome, outcome.lower())}" for count, outcome in counts if count)
+    parts = tuple(f"{count} {_COUNTED.get(outcome, outcome.lower())}" for count, outcome in counts if count)
     noun = "hypothesis" if len(results) == 1 else "hypotheses"
     words_used = {one.word for one in results}
     if "UNREGISTERED" in words_used:
@@ -92,6 +117,12 @@ def _where(evidence: Evidence, hypothesis: Hypothesis) -> str:
 
 
 def _estimand(evidence: Evidence, hypothesis: Hypothesis) -> str:
+    if isinstance(hypothesis.test, BinomialScoreboard):
+        return (
+            f"how many of {words.plural(len(hypothesis.test.predictions), 'prediction')} "
+            f"({words.joined(hypothesis.test.predictions)}) come out right; a prediction is right when its "
+            "observed effect lies on the stated side of its null, significant or not"
+        )
     names = _benchmarks(evidence, hypothesis)
     several = len(set(evidence.study.weights(hypothesis.benchmarks).values())) > 1
     over = f"the {'weighted' if several else 'equally weighted'} mean of {words.joined(names)}"
@@ -105,24 +136,39 @@ def _estimand(evidence: Evidence, hypothesis: Hypothesis) -> str:
     )
 
 
-def _test(hypothesis: Hypothesis, verdict: Verdict) -> str:
-    name = (
-        "seeds × problems with Satterthwaite df"
-        if isinstance(hypothesis.test, CrossedSatterthwaite)
-        else "paired t"
-    )
+def _test(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> str:
+    family = evidence.study.families.get(hypothesis.family or "")
+    within = "" if family is None else f", {_METHODS[family.method]} {hypothesis.family}"
+    if isinstance(hypothesis.test, BinomialScoreboard):
+        return (
+            "exact binomial, one-sided (greater), against one half by chance, as if predictions were "
+            f"independent, which predictions about the same runs are not; at alpha {verdict.alpha:g}{within}"
+        )
+    return f"{_TESTS[hypothesis.test.kind]}{_null(hypothesis)}, at alpha {verdict.alpha:g}{within}"
+
+
+def _null(hypothesis: Hypothesis) -> str:
+    bound = words.number(hypothesis.bound, _digits(hypothesis.bound))
+    if hypothesis.direction == "equivalent":
+        over = "over seeds and problems" if hypothesis.over_problems else "over seeds"
+        return f" {over}, against a difference of {bound} points or more, either way"
+    if hypothesis.direction == "non_inferior":
+        over = "over seeds and problems" if hypothesis.over_problems else "over seeds"
+        return f" {over}, against a loss of {bound} points or more"
     sides = "two-sided" if hypothesis.direction == "two_sided" else f"one-sided ({hypothesis.direction})"
-    null = "no effect"
-    if hypothesis.decision == "exceeds_smallest_effect":
-        null = f"an effect no larger than {words.number(hypothesis.smallest_effect)} points"
-    family = f", Holm over the family {hypothesis.family}" if hypothesis.family else ""
-    return f"{name}, {sides}, against {null}, at alpha {verdict.alpha:g}{family}"
+    null = "no effect" if hypothesis.bound == 0 else f"an effect no larger than {bound} points"
+    return f", {sides}, against {null}"
 
 
 def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison, verdict: Verdict) -> str:
     effect = comparison.effect
-    said = _said(verdict)
-    if effect is None or verdict.outcome in ("NOT_TESTED", "INADMISSIBLE"):
+    said = _said(hypothesis, verdict)
+    if verdict.outcome in ("NOT_TESTED", "INADMISSIBLE"):
+        return f"{_head(verdict)}{said}: {_first(verdict.reasons)}."
+    p = _p_words(evidence, hypothesis, verdict)
+    if verdict.score is not None:
+        return f"{_head(verdict)}{_score(verdict.score)} ({p}); {said}."
+    if effect is None:
         return f"{_head(verdict)}{said}: {_first(verdict.reasons)}."
     where = _where(evidence, hypothesis)
     size = words.number(abs(effect.estimate))
@@ -131,18 +177,51 @@ def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison
     body = (
         f"{where[0].upper()}{where[1:]}, {hypothesis.treatment} scored {size} points {way} "
         f"{hypothesis.control} on {metric} ({words.interval_text(effect)}; {method_line(effect)}; "
-        f"{_p_words(hypothesis, verdict)}); {said}."
+        f"{p}); {said}."
     )
     return f"{_head(verdict)}{body}"
 
 
-def _said(verdict: Verdict) -> str:
+def _said(hypothesis: Hypothesis, verdict: Verdict) -> str:
     """What follows for the claim; a test that nobody registered confirms and refutes nothing."""
     if verdict.outcome in ("NOT_TESTED", "INADMISSIBLE"):
         return _SAID[verdict.outcome]
     if verdict.word == "UNREGISTERED":
         return "the claim was not registered, so this neither confirms nor refutes it"
-    return f"{'by the statistics alone, ' if verdict.word == 'DEVIATED' else ''}{_SAID[verdict.outcome]}"
+    alone = "by the statistics alone, " if verdict.word == "DEVIATED" else ""
+    return f"{alone}{_within_margin(hypothesis, verdict.outcome) or _SAID[verdict.outcome]}"
+
+
+def _within_margin(hypothesis: Hypothesis, outcome: Outcome) -> str | None:
+    """What follows for a claim about a margin: to come near is not to be shown equivalent."""
+    margin = f"{words.number(hypothesis.bound, _digits(hypothesis.bound))} points"
+    if hypothesis.direction == "equivalent":
+        return {
+            "EQUIVALENT": f"shown equivalent within {margin}",
+            "REFUTED": f"shown to differ by more than {margin}: the claim of equivalence is refuted",
+        }.get(outcome, f"not shown equivalent within {margin}")
+    if hypothesis.direction == "non_inferior":
+        return {
+            "NON_INFERIOR": f"shown to lose less than {margin}",
+            "REFUTED": f"shown to lose more than {margin}: the claim of non-inferiority is refuted",
+        }.get(outcome, f"not shown non-inferior by a margin of {margin}")
+    return None
+
+
+def _score(score: Score) -> str:
+    """`5 of 6 predictions came out right (83.3 %, Clopper–Pearson 95 % interval 35.9 % to 99.6 %)`."""
+    right = len(score.right)
+    wrong = f"; wrong: {words.joined(score.wrong)}" if score.wrong else ""
+    return (
+        f"{right} of {words.plural(score.of, 'prediction')} came out right "
+        f"({words.number(100 * right / score.of)} %, Clopper{words.DASH}Pearson 95 % interval "
+        f"{words.number(100 * score.low)} % to {words.number(100 * score.high)} %{wrong})"
+    )
+
+
+def _digits(value: float) -> int:
+    """One decimal, or as many as a declared number has, up to four."""
+    return next((digits for digits in (1, 2, 3) if round(value, digits) == value), 4)
 
 
 def _head(verdict: Verdict) -> str:
@@ -158,12 +237,18 @@ def _first(reasons: tuple[str, ...]) -> str:
     return reasons[0] if not more else f"{reasons[0]} (and {words.plural(more, 'further reason')})"
 
 
-def _p_words(hypothesis: Hypothesis, verdict: Verdict) -> str:
+def _p_words(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> str:
     if isnan(verdict.p):
         return "p not estimable"
-    sides = "two-sided" if hypothesis.direction == "two_sided" else "one-sided"
-    text = f"{sides} {words.p_equation(verdict.p)}"
-    return f"{text}, {words.p_equation(verdict.p_adjusted, 'Holm-adjusted p')}" if hypothesis.family else text
+    kind = {"two_sided": "two-sided p", "equivalent": "TOST p"}.get(hypothesis.direction, "one-sided p")
+    text = words.p_equation(verdict.p, kind)
+    name = _adjusted_name(evidence, hypothesis)
+    return f"{text}, {words.p_equation(verdict.p_adjusted, name)}" if name else text
+
+
+def _adjusted_name(evidence: Evidence, hypothesis: Hypothesis) -> str:
+    family = evidence.study.families.get(hypothesis.family or "")
+    return "" if family is None else f"{_ADJUSTED[family.method]}-adjusted p"
 
 
 def _means(hypothesis: Hypothesis, comparison: Comparison) -> str:

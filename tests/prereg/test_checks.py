@@ -10,6 +10,7 @@ from prereg import checks
 from prereg.checks import budgets, families, hypotheses, names, power, training
 from prereg.problems import Refused
 from prereg.source import load_study
+from tests.prereg.decision_refusals import DECISION_REFUSALS
 from tests.prereg.studies import STUDY, changed, line_of, loaded
 
 Change = tuple[str, str]
@@ -226,6 +227,7 @@ REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
         "hypotheses.0.power",
         "power of",
     ),
+    *DECISION_REFUSALS,
 ]
 
 
