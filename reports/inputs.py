@@ -39,12 +39,12 @@ class LockFact:
     """What the lock proves, a sentence each."""
     differences: tuple[str, ...] = ()
     """What differs from the lock now, a sentence each; empty when everything was re-derived equal."""
-    changed: tuple[str, ...] = ()
-    """What changed without breaking the lock: environment, git commit, comments; a sentence each."""
     environment: dict[str, str] = field(default_factory=dict)
     """Names and versions of what the analysis depends on."""
     event_head: str | None = None
     """Head of the hash-chained event log."""
+    changed: tuple[str, ...] = ()
+    """What changed without breaking the lock: environment, git commit, comments; a sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
