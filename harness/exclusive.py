@@ -16,11 +16,12 @@ from prereg.problems import Problem, Refused
 def exclusive(path: Path, what: str, wait_seconds: float = 0.0) -> Iterator[None]:
     """Hold the lock file `path` while inside.
 
-    Raises Refused, naming the holder, if another process still has it after `wait_seconds`.
+    Raises Refused, naming the holder, if another process still has it after `wait_seconds`; a second at
+    least, since `is_held` takes it for an instant.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    deadline = time.monotonic() + wait_seconds
+    deadline = time.monotonic() + max(1.0, wait_seconds)
     try:
         while not _taken(handle):
             if time.monotonic() >= deadline:
@@ -45,3 +46,18 @@ def _taken(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock file `path` now."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.cells import finished_in
 from harness.now import utc_now
 from harness.resolving import resolve_sources
 from harness.versions import code_version, environment
@@ -38,7 +39,7 @@ def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
     loaded = load_study(path)
     layout = StudyLayout.of(path)
     check(loaded)
-    _refuse_runs(layout)
+    _refuse_traces(loaded, layout)
     resolved = resolve_sources(loaded)
     if resolved.problems:
         raise Refused(*resolved.problems)
@@ -58,7 +59,11 @@ def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
 
 
 def locked_study(path: Path) -> LockedStudy:
-    """A study under its lock. Raises LockMismatch, naming every field, if it differs from it."""
+    """A study under its lock, and with the event log that belongs to it.
+
+    Raises LockMismatch, naming every field, if it differs from its lock, and naming what is gone or altered
+    in its records.
+    """
     loaded = load_study(path)
     layout = StudyLayout.of(path)
     lock = read_lock(layout.lock)
@@ -66,6 +71,8 @@ def locked_study(path: Path) -> LockedStudy:
     refused = mismatch(differences, loaded)
     if refused is not None:
         raise refused
+    if damaged := verify_log(layout, lock, finished_in(layout.runs, loaded.study)):
+        raise LockMismatch(*damaged)
     return LockedStudy(loaded, layout, lock, differences)
 
 
@@ -74,11 +81,10 @@ def differences_from(lock: Lock, loaded: LoadedStudy) -> tuple[Difference, ...]:
     return compare(lock, loaded, resolve_sources(loaded).sources, environment(), code_version())
 
 
-def verify_records(layout: StudyLayout, lock: Lock, finished: Sequence[str]) -> tuple[Problem, ...]:
-    """What is wrong with the event log of a locked study whose runs `finished` are complete on disk.
+def verify_log(layout: StudyLayout, lock: Lock, finished: Sequence[str]) -> tuple[Problem, ...]:
+    """Whether the event log is intact, is this lock's, and holds no finished run that is gone from the disk.
 
-    A log whose last entries were cut off cleanly is intact in itself; that a finished run is not in it gives
-    that away.
+    `finished` names the runs that are complete on the disk.
     """
     log = str(layout.events)
     try:
@@ -89,12 +95,28 @@ def verify_records(layout: StudyLayout, lock: Lock, finished: Sequence[str]) -> 
         return (Problem("the event log is missing or empty", file=log),)
     if events[0].kind != "lock" or events[0].data.get("lock") != lock.sha256:
         return (Problem("the event log does not begin with this lock", file=log, line=1),)
+    hint = "a finished run is not made again under the same lock; restore its folder from a copy"
+    gone = [run for run in finished_runs(events) if run not in finished]
+    return tuple(
+        Problem(f"the event log says that run {run} finished, but it is not there", file=log, hint=hint)
+        for run in gone
+    )
+
+
+def verify_ends(layout: StudyLayout, finished: Sequence[str]) -> tuple[Problem, ...]:
+    """Finished runs whose end an intact event log does not hold.
+
+    That gives a log away whose last entries were cut off cleanly, which is intact in itself. While the study
+    runs, an end may be on the disk a moment before it is in the log.
+    """
+    known = finished_runs(read_events(layout.events).events)
     hint = (
         "`harness run` records a run whose end was missed in a crash; otherwise restore the log from a copy"
     )
-    missing = [run for run in finished if run not in finished_runs(events)]
     return tuple(
-        Problem(f"the event log does not hold the end of run {run}", file=log, hint=hint) for run in missing
+        Problem(f"the event log does not hold the end of run {run}", file=str(layout.events), hint=hint)
+        for run in finished
+        if run not in known
     )
 
 
@@ -103,12 +125,32 @@ def finished_runs(events: Sequence[LoggedEvent]) -> dict[str, str]:
     return {str(e.data["run"]): str(e.data.get("content_digest")) for e in events if e.kind == "run_finished"}
 
 
-def _refuse_runs(layout: StudyLayout) -> None:
-    if layout.runs.exists() and any(p.is_dir() for p in layout.runs.iterdir()):
-        raise Refused(
-            Problem(
-                "there are runs already, so a lock could no longer say that it came before them",
-                file=str(layout.runs),
-                hint="move them away if they belong to another study",
+def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
+    """Refuse to lock beside a lock, a log or runs of before, or after exploratory runs that the study denies."""
+    if layout.lock.exists():
+        hint = "a lock is made once; `harness prereg verify` compares the study with it"
+        raise Refused(Problem("the study is locked already", file=str(layout.lock), hint=hint))
+    for path, what in ((layout.runs, "runs"), (layout.events, "an event log")):
+        if path.is_file() or (path.is_dir() and any(p.is_dir() for p in path.iterdir())):
+            raise Refused(
+                Problem(
+                    f"{what} of an earlier lock stand here, so a new lock could not say that it came first",
+                    file=str(path),
+                    hint="move them away if they belong to another study",
+                )
             )
+    if loaded.study.data_status.seen == "nothing" and (tried := _exploratory_runs(layout)):
+        message = (
+            f"data_status says that nothing was seen, but there are exploratory runs: {', '.join(tried[:5])}"
         )
+        hint = (
+            "say `seen: pilot_runs`, name their seeds in `pilot_seeds` and use others, or move "
+            f"{layout.exploratory.name} away if it is of another study"
+        )
+        raise Refused(loaded.problem(message, "data_status", "seen", hint=hint))
+
+
+def _exploratory_runs(layout: StudyLayout) -> list[str]:
+    if not layout.exploratory.is_dir():
+        return []
+    return sorted(p.name for p in layout.exploratory.iterdir() if (p / "run.json").is_file())

@@ -20,7 +20,7 @@ from harness.folders import RunFolder, read_json
 from harness.locking import finished_runs
 from harness.now import utc_now
 from harness.progress import ProgressView
-from harness.roots import StudyRoot
+from harness.roots import RUNNING, StudyRoot
 from harness.status import CellState, cell_state
 from prereg.events import EventKind, append_event, read_events
 from prereg.problems import Problem, Refused
@@ -47,7 +47,7 @@ def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: 
     study = root.loaded.study
     cells = selected(cells_of(study), only)
     make_folder(root.runs)
-    with exclusive(root.runs / ".lock", f"the study {study.id}"):
+    with exclusive(root.runs / RUNNING, f"the study {study.id}"):
         _record_missed_ends(root)
         todo = [cell for cell in cells if not root.folder(cell).finished]
         devices = _gpus() if study.environment.device == "cuda" else []

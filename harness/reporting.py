@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from harness.cells import Cell, cells_of, finished_in
+from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, read_run
-from harness.locking import differences_from, verify_records
+from harness.locking import differences_from, verify_ends, verify_log
 from harness.now import utc_now
-from harness.roots import StudyRoot
+from harness.roots import RUNNING, StudyRoot
 from harness.versions import environment
 from prereg.events import append_event, read_events
 from prereg.layout import StudyLayout
@@ -24,6 +28,11 @@ from reports.inputs import Event, LockFact, ReportInputs, RunFact, RunState
 
 if TYPE_CHECKING:
     from reports.build import ReportPaths
+    from reports.content import ReportContent
+
+
+ATTEMPTS = 5
+"""Times that a report reads the ledgers of a study that is running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,35 +54,45 @@ def report_study(
     Raises Refused if there are no runs or the ledger is damaged, and LockMismatch if the lock or the event
     log was altered. A study that merely differs from its lock is reported, with every difference on it.
     """
-    from reports.build import build_report, write_report
+    from reports.build import write_report
 
     now = at or utc_now()
     root, lock_fact = _root_and_lock(path, exploratory)
-    study = root.loaded.study
-    cells = cells_of(study)
-    ledgers = _ledgers(root, cells)
-    if not any(ledgers.values()):
+    cells = cells_of(root.loaded.study)
+    if not any(_ledgers(root, cells).values()):
         raise Refused(
             Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
                     hint="run the study first: `harness run`")
         )  # fmt: skip
-    facts = tuple(_run_fact(root, cell, ledgers[cell.run_id]) for cell in cells)
-    finished = sum(f.state == "finished" for f in facts)
+    finished = sum(root.folder(cell).finished for cell in cells)
     _log(root, now, finished, len(cells))
-    log = read_events(root.events)
-    inputs = ReportInputs(
-        study=study,
-        connection=connect([run for run in ledgers.values() if run is not None]),
-        runs=facts,
-        lock=replace(lock_fact, environment=environment(), event_head=log.head),
-        events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
-        marks=_marks(root),
-        generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
-    )
-    content = build_report(inputs)
+    content = _content(root, cells, lock_fact, now)
     layout = StudyLayout.of(path)
     paths = write_report(content, folder or (root.runs / "report" if exploratory else layout.report))
     return ReportResult(paths, {h.id: h.word for h in content.hypotheses}, finished, len(cells))
+
+
+def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) -> ReportContent:
+    """The report's content. A run that finishes meanwhile moves its files; then everything is read again."""
+    from reports.build import build_report
+
+    log = read_events(root.events)
+    for _ in range(ATTEMPTS):
+        ledgers = _ledgers(root, cells)
+        inputs = ReportInputs(
+            study=root.loaded.study,
+            connection=connect([run for run in ledgers.values() if run is not None]),
+            runs=tuple(_run_fact(root, cell, ledgers[cell.run_id]) for cell in cells),
+            lock=replace(lock, environment=environment(), event_head=log.head),
+            events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
+            marks=_marks(root),
+            generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
+        )
+        with suppress(duckdb.IOException):
+            return build_report(inputs)
+    raise Refused(
+        Problem("runs finish faster than they can be read; try again in a moment", file=str(root.runs))
+    )
 
 
 def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
@@ -82,7 +101,10 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     if exploratory:
         return StudyRoot.apart(loaded), LockFact(None)
     lock = read_lock(layout.lock)
-    damaged = verify_records(layout, lock, finished_in(layout.runs, loaded.study))
+    done = finished_in(layout.runs, loaded.study)
+    damaged = verify_log(layout, lock, done)
+    if not damaged and not is_held(layout.runs / RUNNING):
+        damaged = verify_ends(layout, done)
     if damaged:
         raise LockMismatch(*damaged)
     found = differences_from(lock, loaded)

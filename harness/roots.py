@@ -12,6 +12,9 @@ from prereg.checks import check
 from prereg.layout import StudyLayout
 from prereg.source import LoadedStudy, load_study
 
+RUNNING = ".lock"
+"""Name of the file in the folder of runs that is held while the study runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class StudyRoot:

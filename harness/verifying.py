@@ -9,7 +9,7 @@ from typing import Any
 from harness.cells import cells_of, finished_in
 from harness.folders import RunFolder, read_json
 from harness.ledger.reader import content_digest, read_run
-from harness.locking import differences_from, finished_runs, verify_records
+from harness.locking import differences_from, finished_runs, verify_ends, verify_log
 from prereg.events import read_events
 from prereg.layout import StudyLayout
 from prereg.lock import read_lock
@@ -50,7 +50,8 @@ def verify_study(path: Path) -> Verification:
     lock = read_lock(layout.lock)
     loaded = load_study(path)
     found = differences_from(lock, loaded)
-    problems = [str(p) for p in verify_records(layout, lock, finished_in(layout.runs, loaded.study))]
+    done = finished_in(layout.runs, loaded.study)
+    problems = [str(p) for p in verify_log(layout, lock, done) or verify_ends(layout, done)]
     lines: list[str] = []
     finished = _finished_digests(layout)
     for cell in cells_of(loaded.study):

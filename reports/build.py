@@ -130,6 +130,10 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
         )
     if diverged := tuple(run.run_id for run in evidence.runs if run.diverged):
         found.append(f"Diverged, and kept: {', '.join(diverged)}.")
+    if unread := flow.read_at_the_start(evidence):
+        found.append(
+            f"The budget in {' and in '.join(unread)} does not hold a single update: it reads the start policy."
+        )
     if extra := flow.unplanned(evidence):
         found.append(
             f"The ledger holds {words.plural(len(extra), 'run')} that the study does not plan; not analysed."

@@ -111,12 +111,15 @@ class Policy:
         if gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
             model.enable_input_require_grads()
-            model.train()  # checkpointing is only active in training mode; no layer here has dropout
         return cls(model, device, logits_chunk)
 
     def statistics(self, batch: Batch, temperature: float) -> TokenStatistics:
         """Log-prob, entropy and margin of the batch's completion tokens from one forward pass."""
+        # Checkpointing is active in training mode only, in which a model will not use its cache; no layer here
+        # has dropout, so the mode changes nothing else.
+        self.model.train(torch.is_grad_enabled() and self.model.is_gradient_checkpointing)
         hidden = self._body(input_ids=batch.input_ids, use_cache=False).last_hidden_state
+        self.model.eval()
         chosen = hidden[batch.rows, batch.columns]
         return token_statistics(
             chosen, self._head.weight, self._head.bias, batch.targets,

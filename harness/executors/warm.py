@@ -18,6 +18,8 @@ from harness.executors import CellCommand
 
 PRELOADED = ["harness.cell_process", "harness.warm_imports"]
 
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
 
 class WarmProcess:
     """A cell in a forked interpreter, with the part of `subprocess.Popen` that an executor needs."""
@@ -29,7 +31,12 @@ class WarmProcess:
         self._process: ForkServerProcess = context.Process(
             target=_enter, args=(arguments, str(cell.log), environment), name=cell.run_id
         )
-        self._process.start()
+        # The server would otherwise die of a Ctrl-C that comes before it ignores the signal.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def poll(self) -> int | None:
         """The exit code; None while it runs."""
@@ -53,6 +60,7 @@ class WarmProcess:
 def _enter(arguments: list[str], log: str, environment: dict[str, str]) -> None:
     """In the forked process: leave the terminal's group, send output to the log, run the command line."""
     os.setsid()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     os.environ.update(environment)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

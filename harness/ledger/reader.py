@@ -195,6 +195,6 @@ def _check_files(place: Path, facts: Mapping[str, FileFact], verified: bool) -> 
 
 
 def runs_in(folders: Iterable[Path], *, verified: bool = True) -> list[RunLedger]:
-    """The ledgers of several runs; those without a commit are left out."""
-    found = (read_run(folder, verified=verified) for folder in folders)
+    """The ledgers of several runs; what is no folder, and runs without a commit, are left out."""
+    found = (read_run(folder, verified=verified) for folder in folders if folder.is_dir())
     return [run for run in found if run is not None]

@@ -35,6 +35,17 @@ def open_reasons(evidence: Evidence) -> tuple[str, ...]:
     return tuple(reason for run in evidence.runs for reason in _state_reason(run) or _reasons(evidence, run))
 
 
+def read_at_the_start(evidence: Evidence) -> tuple[str, ...]:
+    """Axes on which some run is read at the start policy, since its first update crosses the budget."""
+    axes = evidence.study.budget.declared()
+    return tuple(
+        words.axis_unit(axis)
+        for axis in axes
+        if any(isinstance(one := reading(evidence, run.run_id, axis), Reading) and one.step == 0
+               for run in evidence.runs)
+    )  # fmt: skip
+
+
 def unplanned(evidence: Evidence) -> tuple[str, ...]:
     """Runs in the ledger that the study does not plan."""
     return tuple(sorted(evidence.ledger.run_ids - {run.run_id for run in evidence.runs}))

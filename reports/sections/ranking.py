@@ -32,17 +32,30 @@ def build(evidence: Evidence) -> Section:
 def words_of_order(evidence: Evidence, model: str) -> str:
     """Whether the order of the arms is the same on every axis, in words."""
     orders = {axis: _order(evidence, model, axis) for axis in evidence.study.budget.declared()}
-    known = {axis: order for axis, order in orders.items() if len(order) > 1}
+    known = {axis: order for axis, order in orders.items() if len(order) > 1 or any("=" in o for o in order)}
     on = f" on {model}" if len(evidence.study.models) > 1 else ""
     if not known:
         return f"No axis has two arms{on} that can be ranked."
     if len(known) == 1:
         axis, order = next(iter(known.items()))
         return f"{_capital(words.axis_phrase(axis))}{on}, the order is {', '.join(order)}."
+    noise = _within_noise(evidence, model)
     if len(set(known.values())) == 1:
-        return f"The arms{on} stand in the same order on every axis: {', '.join(next(iter(known.values())))}."
+        order = ", ".join(next(iter(known.values())))
+        return f"The arms{on} stand in the same order on every axis: {order}.{noise}"
     parts = [f"{words.axis_phrase(axis)} {', '.join(order)}" for axis, order in known.items()]
-    return f"The order of the arms{on} changes with what is held equal: {'; '.join(parts)}."
+    return f"The order of the arms{on} changes with what is held equal: {'; '.join(parts)}.{noise}"
+
+
+def _within_noise(evidence: Evidence, model: str) -> str:
+    """A warning where the intervals of all arms overlap on every axis: then no order is established."""
+    for axis in evidence.study.budget.declared():
+        estimates = [estimate for _, estimate, seeds, _ in _scores(evidence, model, axis) if seeds > 1]
+        if len(estimates) < 2:
+            continue
+        if max(e.low for e in estimates) > min(e.high for e in estimates):
+            return ""
+    return " All intervals overlap, so these orders are not established."
 
 
 def _scores(evidence: Evidence, model: str, axis: Axis) -> list[tuple[str, Estimate, int, float]]:
@@ -59,7 +72,12 @@ def _scores(evidence: Evidence, model: str, axis: Axis) -> list[tuple[str, Estim
 
 
 def _order(evidence: Evidence, model: str, axis: Axis) -> tuple[str, ...]:
-    return tuple(arm for arm, _, seeds, _ in _scores(evidence, model, axis) if seeds)
+    """Arms from best to worst; those that are equal stand together, in the study's order."""
+    tied: dict[float, list[str]] = {}
+    for arm, estimate, seeds, _ in _scores(evidence, model, axis):
+        if seeds:
+            tied.setdefault(estimate.value, []).append(arm)
+    return tuple(" = ".join(arms) for arms in tied.values())
 
 
 def _table(evidence: Evidence, model: str, axis: Axis) -> Table:

@@ -161,10 +161,38 @@ def test_a_locked_study_is_not_locked_again(study: Path, tmp_path: Path) -> None
     folder = copy(study, tmp_path)
     called = harness("prereg", "lock", folder=folder)
     assert called.code == 3
+    assert "locked already" in called.err
     (folder / "study.lock.json").unlink()
     called = harness("prereg", "lock", folder=folder)
     assert called.code == 3
-    assert "runs already" in called.err
+    assert "study.runs" in called.err
+    shutil.rmtree(folder / "study.runs")
+    called = harness("prereg", "lock", folder=folder)
+    assert called.code == 3
+    assert "study.events.jsonl" in called.err
+
+
+def test_a_finished_run_that_was_deleted_is_neither_overlooked_nor_made_again(
+    study: Path, tmp_path: Path
+) -> None:
+    folder = copy(study, tmp_path)
+    shutil.rmtree(folder / "study.runs" / "grpo.small.s1")
+    for command in (("report",), ("run",), ("prereg", "verify")):
+        called = harness(*command, folder=folder)
+        assert called.code == 4, command
+        assert "grpo.small.s1 finished, but it is not there" in called.err
+
+
+def test_a_study_that_denies_its_exploratory_runs_is_not_locked(tmp_path: Path) -> None:
+    write_study(
+        tmp_path, budget={"updates": 1, "clock": "counted"}, evaluation={}, hypotheses=[], kind="pilot"
+    )
+    ran = harness("run", "--exploratory", "--only", "arm=grpo,seed=1", folder=tmp_path)
+    assert ran.code == 0, ran.err
+    called = harness("prereg", "lock", folder=tmp_path)
+    assert called.code == 3
+    assert "grpo.small.s1" in called.err
+    assert "pilot_seeds" in called.err
 
 
 def test_plan_show_and_schema_print(study: Path) -> None:

@@ -85,3 +85,18 @@ def test_a_second_run_of_one_study_is_refused_and_changes_nothing(
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("seconds", [0.6, 1.5])
+def test_ctrl_c_while_it_starts_is_as_clean(tmp_path: Path, seconds: float) -> None:
+    write_study(tmp_path, budget=BUDGET)
+    assert harness("prereg", "lock", folder=tmp_path).code == 0
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness", "run"], cwd=tmp_path, env=os.environ | ENVIRONMENT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in err, err

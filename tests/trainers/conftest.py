@@ -63,8 +63,9 @@ def policy() -> Policy:
     return load_policy()
 
 
-def load_policy(adapter: Any = None, seed: int = 0, chunk: int = 1024) -> Policy:
+def load_policy(adapter: Any = None, seed: int = 0, chunk: int = 1024, checkpointing: bool = False) -> Policy:
     return Policy.load(
         ARITHMETIC_110K, dtype="float32", adapter=adapter or FullAdapter(), device=torch.device("cpu"),
         seed=seed, logits_chunk=chunk,
+        gradient_checkpointing=checkpointing,
     )  # fmt: skip

@@ -178,3 +178,15 @@ def test_lora_learns_and_leaves_the_base_alone(prompts: list[Prompt], tokenizer:
         learner.update(step, 1e-2)
     assert learner.policy.digest(base=True) == base
     assert learner.policy.digest() != start
+
+
+def test_gradient_checkpointing_changes_memory_and_not_the_gradient(
+    prompts: list[Prompt], tokenizer: Any
+) -> None:
+    plain = gradient_of(learner_of(prompts, tokenizer))
+    spec = merged_trainer(BASE, {"gradient_checkpointing": True})
+    policy = load_policy(checkpointing=True)
+    learner = Learner(
+        spec, policy, TransformersEngine(policy, tokenizer), prompts, exact_grader, CountingMeter(), seed=3
+    )
+    torch.testing.assert_close(gradient_of(learner), plain, rtol=0, atol=1e-5 * float(plain.abs().max()))
