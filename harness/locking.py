@@ -110,9 +110,7 @@ def verify_ends(layout: StudyLayout, finished: Sequence[str]) -> tuple[Problem, 
     runs, an end may be on the disk a moment before it is in the log.
     """
     known = finished_runs(read_events(layout.events).events)
-    hint = (
-        "`harness run` records a run whose end was missed in a crash; otherwise restore the log from a copy"
-    )
+    hint = "`harness run` records an end that was missed in a crash; otherwise restore the log from a copy"
     return tuple(
         Problem(f"the event log does not hold the end of run {run}", file=str(layout.events), hint=hint)
         for run in finished
@@ -126,7 +124,7 @@ def finished_runs(events: Sequence[LoggedEvent]) -> dict[str, str]:
 
 
 def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
-    """Refuse to lock beside a lock, a log or runs of before, or after exploratory runs that the study denies."""
+    """Refuse to lock beside a lock, a log or runs of before, or after runs that the study denies."""
     if layout.lock.exists():
         hint = "a lock is made once; `harness prereg verify` compares the study with it"
         raise Refused(Problem("the study is locked already", file=str(layout.lock), hint=hint))
@@ -140,9 +138,7 @@ def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
                 )
             )
     if loaded.study.data_status.seen == "nothing" and (tried := _exploratory_runs(layout)):
-        message = (
-            f"data_status says that nothing was seen, but there are exploratory runs: {', '.join(tried[:5])}"
-        )
+        message = f"nothing was seen, it says, but there are exploratory runs: {', '.join(tried[:5])}"
         hint = (
             "say `seen: pilot_runs`, name their seeds in `pilot_seeds` and use others, or move "
             f"{layout.exploratory.name} away if it is of another study"

@@ -91,7 +91,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
         with suppress(duckdb.IOException):
             return build_report(inputs)
     raise Refused(
-        Problem("runs finish faster than they can be read; try again in a moment", file=str(root.runs))
+        Problem("runs end faster than they can be read; try again in a moment", file=str(root.runs))
     )
 
 
@@ -110,7 +110,7 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     found = differences_from(lock, loaded)
     breaking = tuple(str(d) for d in found if d.refuses)
     changed = tuple(str(d) for d in found if not d.refuses)
-    fact = LockFact(lock.sha256, lock.created, _statements(lock), breaking, changed)
+    fact = LockFact(lock.sha256, lock.created, _statements(lock), breaking, changed=changed)
     return StudyRoot.locked(loaded, lock.sha256), fact
 
 

@@ -132,7 +132,7 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
         found.append(f"Diverged, and kept: {', '.join(diverged)}.")
     if unread := flow.read_at_the_start(evidence):
         found.append(
-            f"The budget in {' and in '.join(unread)} does not hold a single update: it reads the start policy."
+            f"The budget in {' and in '.join(unread)} holds not one update: it reads the start policy."
         )
     if extra := flow.unplanned(evidence):
         found.append(

@@ -115,8 +115,8 @@ class Policy:
 
     def statistics(self, batch: Batch, temperature: float) -> TokenStatistics:
         """Log-prob, entropy and margin of the batch's completion tokens from one forward pass."""
-        # Checkpointing is active in training mode only, in which a model will not use its cache; no layer here
-        # has dropout, so the mode changes nothing else.
+        # Checkpointing is active in training mode only, in which a model will not use its cache. No layer
+        # here has dropout, so the mode changes nothing else.
         self.model.train(torch.is_grad_enabled() and self.model.is_gradient_checkpointing)
         hidden = self._body(input_ids=batch.input_ids, use_cache=False).last_hidden_state
         self.model.eval()

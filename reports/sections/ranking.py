@@ -41,8 +41,8 @@ def words_of_order(evidence: Evidence, model: str) -> str:
         return f"{_capital(words.axis_phrase(axis))}{on}, the order is {', '.join(order)}."
     noise = _within_noise(evidence, model)
     if len(set(known.values())) == 1:
-        order = ", ".join(next(iter(known.values())))
-        return f"The arms{on} stand in the same order on every axis: {order}.{noise}"
+        same = ", ".join(next(iter(known.values())))
+        return f"The arms{on} stand in the same order on every axis: {same}.{noise}"
     parts = [f"{words.axis_phrase(axis)} {', '.join(order)}" for axis, order in known.items()]
     return f"The order of the arms{on} changes with what is held equal: {'; '.join(parts)}.{noise}"
 

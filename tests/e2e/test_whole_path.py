@@ -172,9 +172,7 @@ def test_a_locked_study_is_not_locked_again(study: Path, tmp_path: Path) -> None
     assert "study.events.jsonl" in called.err
 
 
-def test_a_finished_run_that_was_deleted_is_neither_overlooked_nor_made_again(
-    study: Path, tmp_path: Path
-) -> None:
+def test_a_finished_run_that_was_deleted_is_not_overlooked_or_made_again(study: Path, tmp_path: Path) -> None:
     folder = copy(study, tmp_path)
     shutil.rmtree(folder / "study.runs" / "grpo.small.s1")
     for command in (("report",), ("run",), ("prereg", "verify")):

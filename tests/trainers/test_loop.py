@@ -180,9 +180,7 @@ def test_lora_learns_and_leaves_the_base_alone(prompts: list[Prompt], tokenizer:
     assert learner.policy.digest() != start
 
 
-def test_gradient_checkpointing_changes_memory_and_not_the_gradient(
-    prompts: list[Prompt], tokenizer: Any
-) -> None:
+def test_gradient_checkpointing_does_not_change_the_gradient(prompts: list[Prompt], tokenizer: Any) -> None:
     plain = gradient_of(learner_of(prompts, tokenizer))
     spec = merged_trainer(BASE, {"gradient_checkpointing": True})
     policy = load_policy(checkpointing=True)
