@@ -9,6 +9,9 @@ from reports import pages, words
 from reports.content import ReportContent
 from reports.sections.verdicts import interval_line, method_line
 
+ROWS_ON_PAPER = 60
+"""Rows up to which a table that is folded away on the page is printed in full."""
+
 
 @dataclass(frozen=True, slots=True)
 class Raw:
@@ -47,7 +50,12 @@ def typst_source(content: ReportContent, charts: pages.Charts) -> str:
     )
     environment.tests["kind"] = lambda block, name: type(block).__name__ == name
     environment.globals.update(
-        words=words, pages=pages, interval_line=interval_line, method_line=method_line, Raw=Raw
+        words=words,
+        pages=pages,
+        interval_line=interval_line,
+        method_line=method_line,
+        Raw=Raw,
+        ROWS_ON_PAPER=ROWS_ON_PAPER,
     )
     return environment.get_template("report.typ.j2").render(
         content=content, forest=charts.forest, panels=charts.panels
