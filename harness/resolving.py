@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from harness.grading.build import make_grader
+from harness.modelcheck import model_problems
 from harness.models import WANTED_FILES, model_folder
 from harness.tasks.problems import Task
 from harness.tasks.resolve import load_task
@@ -40,6 +41,8 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
     parts |= {("data", "benchmarks", name): b for name, b in study.data.benchmarks.items()}
     problems: list[Problem] = []
     texts: dict[tuple[str, ...], list[str]] = {}
+    prompts: list[tuple[str, int]] = []
+    most = max(study.trainer_of(arm).max_new_tokens for arm in study.arms)
     notes: list[str] = []
     for path, part in parts.items():
         task = load_task(part.source, loaded.folder)
@@ -53,10 +56,14 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
             for i, why in list(unreadable.items())[:10]
         )
         texts[path] = [item.problem for item in task.items]
+        cap = part.max_new_tokens if isinstance(part, Benchmark) else most
+        prompts.extend((problem, cap) for problem in texts[path])
         notes.extend(f"{name}: {remark}" for remark in task.remarks)
     trained = texts.pop(("data", "training"))
     benchmarks = {path[-1]: problems_of for path, problems_of in texts.items()}
     problems.extend(contaminated(loaded, trained, benchmarks))
+    for name, model in study.models.items():
+        problems.extend(model_problems(loaded, name, model_folder(model.source, loaded.folder), prompts))
     if not problems and study.data.contamination_limit:
         notes.extend(_overlaps(trained, benchmarks))
     return Resolved(sources, tuple(problems), tuple(notes))

@@ -1,0 +1,100 @@
+"""What can be seen of a model's files at the lock, without loading it: better there than in every run.
+
+Whole weights, a tokenizer, layers by the names that LoRA is to adapt, and room for the longest prompts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from prereg.problems import Problem
+from prereg.source import LoadedStudy
+from prereg.trainer import LoraAdapter
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "spiece.model")
+
+LONGEST = 8
+"""Prompts, the longest by characters, whose tokens are counted."""
+
+
+def model_problems(
+    loaded: LoadedStudy, name: str, folder: Path, prompts: Sequence[tuple[str, int]]
+) -> Iterator[Problem]:
+    """Why the model in `folder` cannot serve the study; `prompts` pairs problems with caps of new tokens."""
+    place = ("models", name)
+    if not any((folder / file).is_file() for file in TOKENIZER_FILES):
+        yield loaded.problem(f"the model folder {folder.name} has no tokenizer", *place, at_key=True)
+    weights: set[str] = set()
+    for file in sorted(folder.glob("*.safetensors")):
+        try:
+            weights |= _names(file)
+        except Exception as error:  # noqa: BLE001 - safetensors raises types of its own
+            message = f"the weights {file.name} are not whole: {error}"
+            yield loaded.problem(message, *place, at_key=True)
+            return
+    yield from _missing_targets(loaded, weights)
+    yield from _too_long(loaded, name, folder, prompts)
+
+
+def _names(file: Path) -> set[str]:
+    """Names of the tensors of a safetensors file; its header and its size are checked by the library."""
+    from safetensors import safe_open
+
+    with safe_open(file, framework="numpy") as stored:
+        return set(stored.keys())
+
+
+def _missing_targets(loaded: LoadedStudy, weights: set[str]) -> Iterator[Problem]:
+    """LoRA targets that no weight's layer is named after, at the arm that states them."""
+    study = loaded.study
+    known = {key.removesuffix(".weight").rsplit(".", 1)[-1] for key in weights if key.endswith(".weight")}
+    seen: set[tuple[str, ...]] = set()
+    for arm in study.arms:
+        adapter = study.trainer_of(arm).adapter
+        if not isinstance(adapter, LoraAdapter) or adapter.targets in seen:
+            continue
+        seen.add(adapter.targets)
+        if missing := [target for target in adapter.targets if target not in known]:
+            own = "adapter" in study.arms[arm].trainer
+            path = ("arms", arm, "trainer", "adapter") if own else ("trainer", "adapter")
+            layers = ", ".join(sorted(n for n in known if n.endswith("_proj")))
+            message = f"no layer of the model is named {', '.join(missing)}"
+            yield loaded.problem(message, *path, hint=f"its linear layers are named {layers}")
+
+
+def _too_long(
+    loaded: LoadedStudy, name: str, folder: Path, prompts: Sequence[tuple[str, int]]
+) -> Iterator[Problem]:
+    """A prompt that with its cap of new tokens would run past the positions that the model knows."""
+    model = loaded.study.models[name]
+    positions = _positions(folder)
+    if positions is None or model.chat_template or not (folder / "tokenizer.json").is_file():
+        return
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    for problem, cap in sorted(prompts, key=lambda p: -len(p[0]))[:LONGEST]:
+        text = model.prompt_template.replace("{problem}", problem)
+        tokens = len(tokenizer.encode(text).ids)
+        if tokens + cap > positions:
+            yield loaded.problem(
+                f"the prompt {text[:40]!r} has {tokens} tokens, which with max_new_tokens {cap} is more than "
+                f"the {positions} positions of the model {name}",
+                "models",
+                name,
+                at_key=True,
+                hint="lower max_new_tokens, or leave out long prompts",
+            )
+            return
+
+
+def _positions(folder: Path) -> int | None:
+    try:
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8")).get(
+            "max_position_embeddings"
+        )
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, int) else None
