@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import harness.run as run_module
+import harness.warm_imports  # noqa: F401 - a cell is forked from a server that has these loaded
 from benchmarks.builtin import MODEL, NullMeter, learner_of, study
 from benchmarks.measuring import Document, Timing, held, one_thread, ratios, run_alone, timed
 from harness.cells import Cell
