@@ -71,7 +71,7 @@ def locked_study(path: Path) -> LockedStudy:
     refused = mismatch(differences, loaded)
     if refused is not None:
         raise refused
-    if damaged := verify_log(layout, lock, finished_in(layout.runs, loaded.study)):
+    if damaged := verify_log(layout, lock):
         raise LockMismatch(*damaged)
     return LockedStudy(loaded, layout, lock, differences)
 
@@ -81,11 +81,8 @@ def differences_from(lock: Lock, loaded: LoadedStudy) -> tuple[Difference, ...]:
     return compare(lock, loaded, resolve_sources(loaded).sources, environment(), code_version())
 
 
-def verify_log(layout: StudyLayout, lock: Lock, finished: Sequence[str]) -> tuple[Problem, ...]:
-    """Whether the event log is intact, is this lock's, and holds no finished run that is gone from the disk.
-
-    `finished` names the runs that are complete on the disk.
-    """
+def verify_log(layout: StudyLayout, lock: Lock) -> tuple[Problem, ...]:
+    """What is wrong: a damaged log, one of another lock, or a finished run that is gone from the disk."""
     log = str(layout.events)
     try:
         events = read_events(layout.events).events
@@ -96,6 +93,8 @@ def verify_log(layout: StudyLayout, lock: Lock, finished: Sequence[str]) -> tupl
     if events[0].kind != "lock" or events[0].data.get("lock") != lock.sha256:
         return (Problem("the event log does not begin with this lock", file=log, line=1),)
     hint = "a finished run is not made again under the same lock; restore its folder from a copy"
+    # The log is read first: a run that ends meanwhile is on the disk before it is in the log.
+    finished = finished_in(layout.runs, lock.study)
     gone = [run for run in finished_runs(events) if run not in finished]
     return tuple(
         Problem(f"the event log says that run {run} finished, but it is not there", file=log, hint=hint)

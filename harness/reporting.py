@@ -102,7 +102,7 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
         return StudyRoot.apart(loaded), LockFact(None)
     lock = read_lock(layout.lock)
     done = finished_in(layout.runs, loaded.study)
-    damaged = verify_log(layout, lock, done)
+    damaged = verify_log(layout, lock)
     if not damaged and not is_held(layout.runs / RUNNING):
         damaged = verify_ends(layout, done)
     if damaged:

@@ -51,7 +51,7 @@ def verify_study(path: Path) -> Verification:
     loaded = load_study(path)
     found = differences_from(lock, loaded)
     done = finished_in(layout.runs, loaded.study)
-    problems = [str(p) for p in verify_log(layout, lock, done) or verify_ends(layout, done)]
+    problems = [str(p) for p in verify_log(layout, lock) or verify_ends(layout, done)]
     lines: list[str] = []
     finished = _finished_digests(layout)
     for cell in cells_of(loaded.study):
