@@ -135,7 +135,7 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None) -> RunFact:
     elif run is not None or facts:
         state = "started"
     recorded = facts.get("lock")
-    if state != "planned" and recorded != root.lock:
+    if facts and recorded != root.lock:
         note = f"it ran under another lock ({recorded})"
     return RunFact(
         cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),
