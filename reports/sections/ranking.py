@@ -48,14 +48,14 @@ def words_of_order(evidence: Evidence, model: str) -> str:
 
 
 def _within_noise(evidence: Evidence, model: str) -> str:
-    """A warning where the intervals of all arms overlap on every axis: then no order is established."""
+    """A warning where the intervals of all arms overlap on every axis."""
     for axis in evidence.study.budget.declared():
         estimates = [estimate for _, estimate, seeds, _ in _scores(evidence, model, axis) if seeds > 1]
         if len(estimates) < 2:
             continue
         if max(e.low for e in estimates) > min(e.high for e in estimates):
             return ""
-    return " All intervals overlap, so these orders are not established."
+    return " Their intervals overlap: a rank describes these runs, and only the paired tests decide."
 
 
 def _scores(evidence: Evidence, model: str, axis: Axis) -> list[tuple[str, Estimate, int, float]]:
