@@ -9,7 +9,7 @@ from reports import pages, words
 from reports.content import ReportContent
 from reports.sections.verdicts import interval_line, method_line
 
-ROWS_ON_PAPER = 60
+ROWS_ON_PAPER = 200
 """Rows up to which a table that is folded away on the page is printed in full."""
 
 
