@@ -12,6 +12,7 @@ import os
 import runpy
 import signal
 import sys
+from multiprocessing import resource_tracker
 from multiprocessing.context import ForkServerProcess
 
 from harness.executors import CellCommand
@@ -31,7 +32,9 @@ class WarmProcess:
         self._process: ForkServerProcess = context.Process(
             target=_enter, args=(arguments, str(cell.log), environment), name=cell.run_id
         )
-        # The server would otherwise die of a Ctrl-C that comes before it ignores the signal.
+        # The server would otherwise die of a Ctrl-C that comes before it ignores the signal. The tracker
+        # goes first, since its own start unblocks the signals.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         try:
             self._process.start()
