@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.clock import Clock
 from harness.evaluation import BenchmarkResult
@@ -66,9 +68,7 @@ def record_update(ledger: LedgerWriter, result: UpdateResult, after: Cost) -> No
             "sample": result.samples,
             "token_id": Ragged(np.concatenate([c.token_ids for c in result.completions]), sizes),
             "logprob": Ragged(np.concatenate([c.logprobs for c in result.completions]), sizes),
-            "entropy": Ragged(_token_column(result, sizes, "entropy", np.nan), sizes),
-            "margin": Ragged(_token_column(result, sizes, "margin", np.nan), sizes),
-            "credit": Ragged(_token_column(result, sizes, "credit", 0.0), sizes),
+            **_token_columns(result, sizes),
         },
     )
     ledger.append(
@@ -138,10 +138,19 @@ def record_evaluation(
         )
 
 
-def _token_column(result: UpdateResult, sizes: np.ndarray, name: str, missing: float) -> np.ndarray:
-    """A column of all completions' tokens, `missing` where no training pass read them."""
-    parts = [
-        getattr(record, name) if record is not None else np.full(size, missing, dtype=np.float32)
-        for record, size in zip(result.tokens, sizes, strict=True)
-    ]
-    return np.concatenate(parts)
+def _token_columns(result: UpdateResult, sizes: NDArray[Any]) -> dict[str, Ragged]:
+    """What the training pass read of all completions' tokens: NaN, and a credit of 0, where it read none."""
+    total = int(sizes.sum())
+    columns = {
+        "entropy": np.full(total, np.nan, dtype=np.float32),
+        "margin": np.full(total, np.nan, dtype=np.float32),
+        "credit": np.zeros(total, dtype=np.float32),
+    }
+    end = 0
+    for record, size in zip(result.tokens, sizes.tolist(), strict=True):
+        end += size
+        if record is not None:
+            columns["entropy"][end - size : end] = record.entropy
+            columns["margin"][end - size : end] = record.margin
+            columns["credit"][end - size : end] = record.credit
+    return {name: Ragged(values, sizes) for name, values in columns.items()}

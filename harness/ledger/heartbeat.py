@@ -16,7 +16,7 @@ from typing import Any
 from harness.ledger.durable import replace_file
 
 NAME = "heartbeat.json"
-MIN_SECONDS = 1.0
+MIN_SECONDS = 2.0
 """Shortest time between two writes."""
 
 

@@ -66,7 +66,7 @@ def test_a_heartbeat_that_cannot_be_read_is_not_an_error(tmp_path: Path) -> None
         assert LedgerWriter(tmp_path, RUN).resumes == 1
 
 
-def test_beats_are_written_once_a_second_at_most(tmp_path: Path) -> None:
+def test_beats_are_written_every_two_seconds_at_most(tmp_path: Path) -> None:
     now = [0.0]
     heartbeat = Heartbeat(tmp_path, Beat(1, 4, 4, 0, 0.0, 0.0), clock=lambda: now[0])
     seen = set()
@@ -76,4 +76,4 @@ def test_beats_are_written_once_a_second_at_most(tmp_path: Path) -> None:
         beat = read_beat(tmp_path)
         assert beat is not None
         seen.add(beat.generated_tokens)
-    assert 9 <= len(seen) <= 11
+    assert 5 <= len(seen) <= 6
