@@ -26,7 +26,7 @@ from trainers.statistics import token_statistics
 
 VOCABULARY, HIDDEN = 151_936, 896
 TOKENS = 256
-ROUNDS = 7
+ROUNDS = 3
 TARGET = 1.10
 
 MEMORY_TOKENS = (1024, 4096, 16_384)
