@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import isnan
 
 from prereg.hypotheses import Hypothesis
-from prereg.testkinds import BinomialScoreboard
+from prereg.testkinds import BinomialScoreboard, SignFlip
 from reports import words
 from reports.comparisons import Comparison, model_of
 from reports.content import Estimate, ForestRow, HypothesisResult
 from reports.decisions import sensitivity
 from reports.intervals import Interval
-from reports.scoreboard import Score
+from reports.scoreboard import LEVEL, Score
 from reports.scores import Evidence
 from reports.verdicts import SHOWN, Outcome, Verdict
 
@@ -167,7 +167,7 @@ def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison
         return f"{_head(verdict)}{said}: {_first(verdict.reasons)}."
     p = _p_words(evidence, hypothesis, verdict)
     if verdict.score is not None:
-        return f"{_head(verdict)}{_score(verdict.score)} ({p}); {said}."
+        return f"{_head(verdict)}{_score(verdict.score, f'{p}, as if independent')}; {said}."
     if effect is None:
         return f"{_head(verdict)}{said}: {_first(verdict.reasons)}."
     where = _where(evidence, hypothesis)
@@ -208,15 +208,19 @@ def _within_margin(hypothesis: Hypothesis, outcome: Outcome) -> str | None:
     return None
 
 
-def _score(score: Score) -> str:
-    """`5 of 6 predictions came out right (83.3 %, Clopper–Pearson 95 % interval 35.9 % to 99.6 %)`."""
+def _score(score: Score, *more: str) -> str:
+    """`5 of 6 predictions came out right (83.3 %, Clopper–Pearson 95 % interval 35.9 % to 99.6 %)`.
+
+    `more` follows within the parentheses.
+    """
     right = len(score.right)
-    wrong = f"; wrong: {words.joined(score.wrong)}" if score.wrong else ""
-    return (
-        f"{right} of {words.plural(score.of, 'prediction')} came out right "
-        f"({words.number(100 * right / score.of)} %, Clopper{words.DASH}Pearson 95 % interval "
-        f"{words.number(100 * score.low)} % to {words.number(100 * score.high)} %{wrong})"
+    interval = (
+        f"{words.number(100 * right / score.of)} %, Clopper{words.DASH}Pearson {100 * LEVEL:g} % interval "
+        f"{words.number(100 * score.low)} % to {words.number(100 * score.high)} %"
     )
+    wrong = (f"wrong: {words.joined(score.wrong)}",) if score.wrong else ()
+    inside = "; ".join((interval, *wrong, *more))
+    return f"{right} of {words.plural(score.of, 'prediction')} came out right ({inside})"
 
 
 def _digits(value: float) -> int:
@@ -241,6 +245,8 @@ def _p_words(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> st
     if isnan(verdict.p):
         return "p not estimable"
     kind = {"two_sided": "two-sided p", "equivalent": "TOST p"}.get(hypothesis.direction, "one-sided p")
+    if isinstance(hypothesis.test, SignFlip):
+        kind = f"{kind.removesuffix('p')}sign-flip p"
     text = words.p_equation(verdict.p, kind)
     name = _adjusted_name(evidence, hypothesis)
     return f"{text}, {words.p_equation(verdict.p_adjusted, name)}" if name else text

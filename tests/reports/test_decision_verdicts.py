@@ -382,6 +382,18 @@ def test_all_of_it_on_the_pages(tmp_path: Path) -> None:
     assert {one["id"]: one["p"] for one in stored}["board"] == 6 / 32
 
 
+def test_how_sign_flips_and_a_scoreboard_read() -> None:
+    found = results(whole_case())
+    assert (
+        "one-sided sign-flip p = 0.031, graph-adjusted p = 0.035); the claim is confirmed."
+        in found["p3"].sentence
+    )
+    assert found["board"].sentence == (
+        "4 of 5 predictions came out right (80.0 %, Clopper–Pearson 95 % interval 28.4 % to 99.5 %; wrong: p5; "
+        "one-sided p = 0.19, as if independent); the data do not decide the claim."
+    )
+
+
 def test_the_forest_shows_both_margins_and_no_row_for_a_scoreboard() -> None:
     rows = {row.label: row for row in build_report(whole_case().inputs()).forest}
     assert "board" not in rows
