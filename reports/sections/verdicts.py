@@ -32,6 +32,11 @@ _TESTS = {
     "tost": "two one-sided t tests (TOST)",
     "non_inferiority": "one-sided t test",
 }
+_P_NAMES = {
+    "sign_flip": "sign-flip p",
+    "tost": "TOST p",
+    "binomial_scoreboard": "p (as if independent)",
+}
 _COUNTED = {"NON_INFERIOR": "non-inferior", "NOT_TESTED": "not tested"}
 _METHODS = {
     "holm": "Holm over the family",
@@ -56,6 +61,7 @@ def result(
         per_seed=tuple(zip(comparison.seeds, comparison.per_seed, strict=True)),
         score="" if verdict.score is None else _score(verdict.score),
         p=verdict.p,
+        p_name=_P_NAMES.get(hypothesis.test.kind, "p"),
         p_adjusted=verdict.p_adjusted,
         adjusted_name=_adjusted_name(evidence, hypothesis),
         sensitivity=sensitivity(evidence.study, hypothesis, comparison),
