@@ -163,6 +163,8 @@ class HypothesisResult:
     score: str
     """The count of a scoreboard with its interval, in words; empty for all other tests."""
     p: float
+    p_name: str
+    """What the p is called beside an interval, where it is not the p of that interval's own t test."""
     p_adjusted: float
     adjusted_name: str
     """What an adjusted p is called, `Holm-adjusted p`; empty outside families."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import isnan
 
 from prereg.hypotheses import Hypothesis
-from prereg.testkinds import BinomialScoreboard
+from prereg.testkinds import BinomialScoreboard, SignFlip
 from reports import words
 from reports.comparisons import Comparison, model_of
 from reports.content import Estimate, ForestRow, HypothesisResult
 from reports.decisions import sensitivity
 from reports.intervals import Interval
-from reports.scoreboard import Score
+from reports.scoreboard import LEVEL, Score
 from reports.scores import Evidence
 from reports.verdicts import SHOWN, Outcome, Verdict
 
@@ -31,6 +31,11 @@ _TESTS = {
     "sign_flip": "exact sign flips over seeds (the interval is the paired t's)",
     "tost": "two one-sided t tests (TOST)",
     "non_inferiority": "one-sided t test",
+}
+_P_NAMES = {
+    "sign_flip": "sign-flip p",
+    "tost": "TOST p",
+    "binomial_scoreboard": "p (as if independent)",
 }
 _COUNTED = {"NON_INFERIOR": "non-inferior", "NOT_TESTED": "not tested"}
 _METHODS = {
@@ -56,6 +61,7 @@ def result(
         per_seed=tuple(zip(comparison.seeds, comparison.per_seed, strict=True)),
         score="" if verdict.score is None else _score(verdict.score),
         p=verdict.p,
+        p_name=_P_NAMES.get(hypothesis.test.kind, "p"),
         p_adjusted=verdict.p_adjusted,
         adjusted_name=_adjusted_name(evidence, hypothesis),
         sensitivity=sensitivity(evidence.study, hypothesis, comparison),
@@ -167,7 +173,7 @@ def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison
         return f"{_head(verdict)}{said}: {_first(verdict.reasons)}."
     p = _p_words(evidence, hypothesis, verdict)
     if verdict.score is not None:
-        return f"{_head(verdict)}{_score(verdict.score)} ({p}); {said}."
+        return f"{_head(verdict)}{_score(verdict.score, f'{p}, as if independent')}; {said}."
     if effect is None:
         return f"{_head(verdict)}{said}: {_first(verdict.reasons)}."
     where = _where(evidence, hypothesis)
@@ -208,15 +214,19 @@ def _within_margin(hypothesis: Hypothesis, outcome: Outcome) -> str | None:
     return None
 
 
-def _score(score: Score) -> str:
-    """`5 of 6 predictions came out right (83.3 %, Clopper–Pearson 95 % interval 35.9 % to 99.6 %)`."""
+def _score(score: Score, *more: str) -> str:
+    """`5 of 6 predictions came out right (83.3 %, Clopper–Pearson 95 % interval 35.9 % to 99.6 %)`.
+
+    `more` follows within the parentheses.
+    """
     right = len(score.right)
-    wrong = f"; wrong: {words.joined(score.wrong)}" if score.wrong else ""
-    return (
-        f"{right} of {words.plural(score.of, 'prediction')} came out right "
-        f"({words.number(100 * right / score.of)} %, Clopper{words.DASH}Pearson 95 % interval "
-        f"{words.number(100 * score.low)} % to {words.number(100 * score.high)} %{wrong})"
+    interval = (
+        f"{words.number(100 * right / score.of)} %, Clopper{words.DASH}Pearson {100 * LEVEL:g} % interval "
+        f"{words.number(100 * score.low)} % to {words.number(100 * score.high)} %"
     )
+    wrong = (f"wrong: {words.joined(score.wrong)}",) if score.wrong else ()
+    inside = "; ".join((interval, *wrong, *more))
+    return f"{right} of {words.plural(score.of, 'prediction')} came out right ({inside})"
 
 
 def _digits(value: float) -> int:
@@ -241,6 +251,8 @@ def _p_words(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> st
     if isnan(verdict.p):
         return "p not estimable"
     kind = {"two_sided": "two-sided p", "equivalent": "TOST p"}.get(hypothesis.direction, "one-sided p")
+    if isinstance(hypothesis.test, SignFlip):
+        kind = f"{kind.removesuffix('p')}sign-flip p"
     text = words.p_equation(verdict.p, kind)
     name = _adjusted_name(evidence, hypothesis)
     return f"{text}, {words.p_equation(verdict.p_adjusted, name)}" if name else text

@@ -370,6 +370,9 @@ def test_all_of_it_on_the_pages(tmp_path: Path) -> None:
         "4 of 5 predictions came out right (80.0 %, ",
         "Clopper–Pearson 95 % interval 28.4 % to 99.5 %; wrong: p5)",
         "sequence-adjusted p",
+        " · sign-flip p = 0.031, ",
+        " · TOST p = 0.0054",
+        " · p (as if independent) = 0.19",
         "graph-adjusted p",
         "as if predictions were independent, which predictions about the same runs are not",
         "exact sign flips over seeds",
@@ -380,6 +383,18 @@ def test_all_of_it_on_the_pages(tmp_path: Path) -> None:
     assert paths.pdf.stat().st_size > 10_000
     stored = json.loads((tmp_path / "tables" / "verdicts.json").read_text(encoding="utf-8"))
     assert {one["id"]: one["p"] for one in stored}["board"] == 6 / 32
+
+
+def test_how_sign_flips_and_a_scoreboard_read() -> None:
+    found = results(whole_case())
+    assert (
+        "one-sided sign-flip p = 0.031, graph-adjusted p = 0.035); the claim is confirmed."
+        in found["p3"].sentence
+    )
+    assert found["board"].sentence == (
+        "4 of 5 predictions came out right (80.0 %, Clopper–Pearson 95 % interval 28.4 % to 99.5 %; "
+        "wrong: p5; one-sided p = 0.19, as if independent); the data do not decide the claim."
+    )
 
 
 def test_the_forest_shows_both_margins_and_no_row_for_a_scoreboard() -> None:
