@@ -95,9 +95,10 @@ class Run:
         while self.state.open_budgets:
             self._step()
             due = time.monotonic() - self._committed_at >= self.study.environment.commit_seconds
-            if due or not self.state.open_budgets or self.should_stop():
+            stopping = self.should_stop()  # asked once: a stop between two answers would skip the commit
+            if due or stopping or not self.state.open_budgets:
                 self._commit()
-            if self.state.open_budgets and self.should_stop():
+            if stopping and self.state.open_budgets:
                 raise Interrupted(self.cell.run_id)
 
     def _step(self) -> None:

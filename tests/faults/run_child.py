@@ -36,14 +36,20 @@ def child(study_path: Path, folder: RunFolder) -> None:
 
 
 def main(root: Path, kills: int, seed: int) -> None:
-    """Kill `kills` attempts at random moments, then let one finish."""
+    """Kill `kills` attempts at random moments, then let one finish.
+
+    On a fast machine a run may end before it was killed so often; then the next one begins, in a folder of
+    its own.
+    """
     AutoModelForCausalLM.from_pretrained(ARITHMETIC_110K)  # so that children have every module already
     AutoTokenizer.from_pretrained(ARITHMETIC_110K)
     rng = random.Random(seed)
     study = root / "study.yaml"
-    folder = RunFolder(root / "runs" / cells_of(load_study(study).study)[0].run_id)
+    run_id = cells_of(load_study(study).study)[0].run_id
     commits_seen: list[int] = []
-    while True:
+    finished: list[str] = []
+    while not finished or len(commits_seen) < kills:
+        folder = RunFolder(root / "runs" / str(len(finished)) / run_id)
         before = count_commits(folder)
         pid = os.fork()
         if pid == 0:
@@ -56,10 +62,11 @@ def main(root: Path, kills: int, seed: int) -> None:
             _, status = os.waitpid(pid, 0)
         if os.WIFSIGNALED(status):
             commits_seen.append(count_commits(folder))
-            continue
-        report = {"killed": len(commits_seen), "exit": os.WEXITSTATUS(status), "commits_seen": commits_seen}
-        print(json.dumps(report))
-        return
+        elif code := os.WEXITSTATUS(status):
+            raise SystemExit(code)
+        else:
+            finished.append(str(folder.path))
+    print(json.dumps({"killed": len(commits_seen), "finished": finished, "commits_seen": commits_seen}))
 
 
 def wait_or_kill(pid: int, folder: RunFolder, commits: int, delay: float) -> int:
