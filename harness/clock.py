@@ -7,9 +7,13 @@ clock is for rehearsals and tests: its seconds are a fixed price of the counted 
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+import psutil
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +40,24 @@ class Clock(Protocol):
 
 
 class CpuClock:
-    """Process CPU time (all threads) is charged; the wall clock stands beside it."""
+    """CPU time (all threads) of the process and its helpers is charged; the wall clock stands beside it."""
 
     devices = 1
     device_kind = "cpu"
     runs_by_itself = True
 
+    def __init__(self, helpers: Callable[[], Sequence[int]] = tuple) -> None:
+        """`helpers` gives the ids of the processes that work for this one, such as an engine's."""
+        self._helpers = helpers
+        self._seen: dict[int, float] = {}
+
     def read(self) -> Reading:
-        """Process CPU seconds and wall seconds."""
-        return Reading(time.process_time(), time.perf_counter())
+        """CPU seconds and wall seconds. A helper that has died keeps the seconds last seen of it."""
+        for pid in self._helpers():
+            with contextlib.suppress(psutil.Error):
+                times = psutil.Process(pid).cpu_times()
+                self._seen[pid] = times.user + times.system
+        return Reading(time.process_time() + sum(self._seen.values()), time.perf_counter())
 
     def work(self, *, tokens: int = 0, flops: float = 0.0) -> float:
         """Real clocks move by themselves."""
@@ -101,8 +114,8 @@ class CountedClock:
         return price
 
 
-def make_clock(kind: str, device: str) -> Clock:
-    """The clock of a study: `counted`, or the device's own."""
+def make_clock(kind: str, device: str, helpers: Callable[[], Sequence[int]] = tuple) -> Clock:
+    """The clock of a study: `counted`, or the device's own. `helpers` as in `CpuClock`."""
     if kind == "counted":
         return CountedClock()
-    return CudaClock() if device == "cuda" else CpuClock()
+    return CudaClock() if device == "cuda" else CpuClock(helpers)

@@ -52,7 +52,7 @@ def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: 
         todo = [cell for cell in cells if not root.folder(cell).finished]
         devices = _gpus() if study.environment.device == "cuda" else []
         slots_needed = max(1, min(slots or slots_of(study), len(todo) or 1))
-        executor = LocalExecutor(slots_needed, devices, warm=study.environment.device == "cpu")
+        executor = LocalExecutor(slots_needed, devices, warm=_can_be_warm(study))
         executor.submit([_command(root, cell) for cell in todo])
         interrupted = _drive(root, cells, todo, executor, view)
     states = tuple(cell_state(root.folder(cell), cell, study) for cell in cells)
@@ -204,3 +204,10 @@ class _Interrupt:
 
     def _count(self, _number: int, _frame: FrameType | None) -> None:
         self.asked += 1
+
+
+def _can_be_warm(study: Study) -> bool:
+    """Whether cells may be forked from a server that has torch loaded: not beside a GPU, nor with an engine
+    that starts processes of its own."""
+    engines = {study.trainer_of(arm).engine.kind for arm in study.arms}
+    return study.environment.device == "cpu" and engines == {"transformers"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers.utils.logging import disable_progress_bar
@@ -18,9 +19,11 @@ from harness.meter import RunMeter
 from harness.models import load_tokenizer, make_prompts, model_folder
 from harness.tasks.resolve import load_task
 from prereg.problems import Problem, Refused
+from prereg.sources import Model
 from prereg.study import Study
 from prereg.trainer import Trainer
-from trainers.engines.transformers import TransformersEngine
+from trainers.engines import Engine
+from trainers.engines.build import build_engine
 from trainers.loop import Learner
 from trainers.policy import Policy
 from trainers.types import Prompt
@@ -38,7 +41,7 @@ class PreparedCell:
 
 
 def prepare_cell(study: Study, study_folder: Path, cell: Cell, graders: ExitStack) -> PreparedCell:
-    """Load the cell's model and tasks. Graders may hold processes; `graders` closes them.
+    """Load the cell's model and tasks. Graders and engines may hold processes; `graders` closes them.
 
     Raises Refused where the model cannot be used or is too short for the prompts.
     """
@@ -57,8 +60,9 @@ def prepare_cell(study: Study, study_folder: Path, cell: Cell, graders: ExitStac
         _check_room(policy, name, problems, benchmark.max_new_tokens)
         grader = graders.enter_context(make_grader(benchmark.grader))
         benchmarks.append(BenchmarkTask(name, benchmark, problems, grader))
-    meter = RunMeter(make_clock(study.budget.clock, device.type))
-    engine = TransformersEngine(policy, tokenizer, model.stop)
+    engine = _build_engine(spec, policy, tokenizer, source, model, _longest(prompts, spec, benchmarks))
+    graders.callback(engine.close)
+    meter = RunMeter(make_clock(study.budget.clock, device.type, engine.processes))
     grader = graders.enter_context(make_grader(study.data.training.grader))
     learner = Learner(spec, policy, engine, prompts, grader, meter, cell.seed)
     return PreparedCell(spec, policy, learner, benchmarks, meter)
@@ -90,6 +94,30 @@ def _load_policy(study: Study, cell: Cell, spec: Trainer, source: Path, device: 
         raise Refused(
             Problem(f"the model {cell.model!r} cannot be used: {error}", file=str(source))
         ) from error
+
+
+def _build_engine(
+    spec: Trainer, policy: Policy, tokenizer: Any, source: Path, model: Model, longest: int
+) -> Engine:
+    try:
+        return build_engine(
+            spec.engine, policy, tokenizer, source, stop=model.stop, max_length=longest, dtype=model.dtype
+        )
+    except ImportError as error:
+        raise Refused(
+            Problem(
+                f"the engine `{spec.engine.kind}` cannot be loaded: {error}",
+                hint="install it with the extra of its name; docs/engines.md says which versions go together",
+            )
+        ) from error
+
+
+def _longest(prompts: Sequence[Prompt], spec: Trainer, benchmarks: Sequence[BenchmarkTask]) -> int:
+    """Tokens of the longest sequence that training or evaluation can ask for."""
+    return max(
+        max(len(p.token_ids) for p in prompts) + spec.max_new_tokens,
+        *(max(len(p.token_ids) for p in b.prompts) + b.spec.max_new_tokens for b in benchmarks),
+    )
 
 
 def _check_room(policy: Policy, name: str, prompts: Sequence[Prompt], new_tokens: int) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -24,7 +24,7 @@ from prereg.layout import StudyLayout
 from prereg.lock import DOES_NOT_PROVE, Lock, read_lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import load_study
-from reports.inputs import Event, LockFact, ReportInputs, RunFact, RunState
+from reports.inputs import Event, LockFact, ReportInputs, RunFact, RunState, Setup
 
 if TYPE_CHECKING:
     from reports.build import ReportPaths
@@ -139,7 +139,17 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None) -> RunFact:
         note = f"it ran under another lock ({recorded})"
     return RunFact(
         cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),
-        run.resumes if run is not None else 0, _diverged(run), note,
+        run.resumes if run is not None else 0, _diverged(run), note, _setup(facts),
+    )  # fmt: skip
+
+
+def _setup(facts: dict[str, Any]) -> Setup | None:
+    """What a run recorded of its making; None before it began."""
+    if not facts:
+        return None
+    return Setup(
+        str(facts.get("engine", "transformers")), str(facts["device"]), bool(facts["deterministic"]),
+        int(facts["torch_threads"]), tuple(sorted(facts["packages"].items())),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -17,11 +17,14 @@ from harness.ledger.writer import LedgerWriter
 from harness.meter import Cost, RunMeter
 from harness.recording import record_costs, record_evaluation, record_update
 from prereg.study import Study
+from prereg.trainer import VllmEngine
 from trainers.checkpoint import load_checkpoint, save_checkpoint, save_weights
+from trainers.engines import EngineDied
 from trainers.loop import Learner
 from trainers.schedule import rate_factor
 
 Weights = dict[str, torch.Tensor]
+Result = TypeVar("Result")
 
 
 class Interrupted(Exception):
@@ -101,6 +104,34 @@ class Run:
             if stopping and self.state.open_budgets:
                 raise Interrupted(self.cell.run_id)
 
+    def _with_engine(self, work: Callable[[], Result]) -> Result:
+        """Do what samples; where the engine dies under it, start the engine anew and do it again.
+
+        Nothing but sampling has happened by then, so the work can be repeated whole. What the failed attempt
+        cost is recorded as lost, and charged to no budget. Raises EngineDied after too many deaths.
+        """
+        spec = self.learner.spec.engine
+        restarts = spec.restarts if isinstance(spec, VllmEngine) else 0
+        for attempt in range(restarts + 1):
+            try:
+                return work()
+            except EngineDied:
+                if attempt == restarts:
+                    raise
+                self.learner.engine.restart()
+                self._record_loss()
+        raise AssertionError("the loop returns or raises")
+
+    def _record_loss(self) -> None:
+        """Everything since the last account, as a row of `lost`: no step of it counts."""
+        spent = self.meter.take().values()
+        self.ledger.record_lost(
+            steps=0,
+            generated_tokens=sum(cost.generated_tokens for cost in spent),
+            device_seconds=sum(cost.device_seconds for cost in spent),
+            wall_seconds=sum(cost.wall_seconds for cost in spent),
+        )
+
     def _step(self) -> None:
         """One update, its readings, and the evaluations that fall due with it."""
         state, before = self.state, self.state.cost
@@ -108,7 +139,8 @@ class Run:
         weights_before = self.learner.policy.weights()
         optimizer = self.learner.spec.optimizer
         spent = fraction_spent(self.budgets, optimizer.schedule.axis, before)
-        result = self.learner.update(step, optimizer.learning_rate * rate_factor(optimizer.schedule, spent))
+        rate = optimizer.learning_rate * rate_factor(optimizer.schedule, spent)
+        result = self._with_engine(lambda: self.learner.update(step, rate))
         after = self._take(step, updates=1)
         record_update(self.ledger, result, after)
         closed = readings_of_step(state.open_budgets, before, after)
@@ -154,13 +186,15 @@ class Run:
         if cost.updates in self.state.evaluated:
             return
         settings = self.study.evaluation
-        results = [
-            evaluate(
-                task, self.learner.engine, self.meter, self.learner.shape, seed=self.cell.seed,
-                max_batch=settings.max_batch,
-            )
-            for task in self.benchmarks
-        ]  # fmt: skip
+        results = self._with_engine(
+            lambda: [
+                evaluate(
+                    task, self.learner.engine, self.meter, self.learner.shape, seed=self.cell.seed,
+                    max_batch=settings.max_batch,
+                )
+                for task in self.benchmarks
+            ]
+        )  # fmt: skip
         with self.meter.phase("evaluate", "evaluation"):
             record_evaluation(self.ledger, results, cost, self.learner.policy.digest(), " ".join(occasion))
         self.state.evaluated.add(cost.updates)

@@ -161,7 +161,31 @@ class TransformersEngine(Section):
     """Sequences decoded at once."""
 
 
-Engine = Annotated[TransformersEngine, Field(discriminator="kind")]
+class VllmEngine(Section):
+    """Sampling by vLLM, in processes of its own. See docs/engines.md for versions and determinism.
+
+    Its log-probabilities differ a little from the trainer's; `loss.importance` corrects for that, and the gap
+    is in the ledger at each update. Adapters are passed as adapters, never merged into the base weights.
+    """
+
+    kind: Literal["vllm"]
+    max_batch: Count = 256
+    """Sequences decoded at once (vLLM's `max_num_seqs`)."""
+    memory_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.45
+    """Share of the GPU's memory for vLLM; the trainer has the rest. Not used on a CPU."""
+    cpu_cache_gib: Count = 1
+    """Memory for the key-value cache on a CPU, GiB."""
+    eager: bool = False
+    """Do not compile or capture graphs: slower, starts sooner. A CPU is always eager."""
+    prefix_caching: bool = False
+    """Keep prefixes of prompts between requests: faster, but rounding then depends on what came before."""
+    sleep: bool = True
+    """Give memory back between phases, on a GPU."""
+    restarts: Annotated[int, Field(ge=0)] = 2
+    """How often an engine that dies within one update is started again before the run fails."""
+
+
+Engine = Annotated[TransformersEngine | VllmEngine, Field(discriminator="kind")]
 
 
 class Trainer(Section):

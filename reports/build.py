@@ -90,7 +90,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
             design.build(evidence),
             lock.build(inputs.lock, inputs.events),
             design.methods(evidence),
-            lock.reproduce(inputs.lock),
+            lock.reproduce(inputs.lock, evidence.runs),
         ),
         data=(accuracy.evaluations_table(evidence),),
     )

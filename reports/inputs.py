@@ -13,6 +13,20 @@ RunState = Literal["planned", "started", "finished", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
+class Setup:
+    """What a run was made with, as it recorded itself."""
+
+    engine: str
+    device: str
+    """cpu or cuda."""
+    deterministic: bool
+    """Whether torch was asked for deterministic kernels."""
+    threads: int
+    packages: tuple[tuple[str, str], ...]
+    """Names and versions, in order of name."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunFact:
     """A planned run and how far it came."""
 
@@ -26,6 +40,7 @@ class RunFact:
     """Times the run was resumed after it had been cut off."""
     diverged: bool = False
     note: str | None = None
+    setup: Setup | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ class Learner:
                 ),
             )
         self._count_generation(prompts, completions)
+        self.engine.rest()
 
         with self.meter.phase("grade"):
             finished = [c.finish_reason == "stop" for c in completions]

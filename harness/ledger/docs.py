@@ -26,7 +26,7 @@ ROWS = {
     "evaluations": "one a checkpoint and benchmark",
     "readings": "one a declared budget: which policy is read there, and at what cost",
     "samples": "one a benchmark sample",
-    "lost": "one a resumption: the work since the last commit that had to be done again",
+    "lost": "one a resumption, or a death of the engine: the work that had to be done again",
     "texts": "one a distinct text, whatever number of rows refer to it",
 }
 """What a row of each table is."""

@@ -108,6 +108,21 @@ class LedgerWriter:
             raise LedgerInvariantError(f"no table {table!r}; the tables are {', '.join(TABLES)}")
         self._buffers[table].append(rows if isinstance(rows, Mapping) else transposed(rows))
 
+    def record_lost(
+        self, *, steps: int, generated_tokens: int, device_seconds: float, wall_seconds: float
+    ) -> None:
+        """A row of `lost`: work that has to be done again, and is charged to no budget."""
+        self.append(
+            "lost",
+            {
+                "after_commit": self._number,
+                "steps": steps,
+                "generated_tokens": generated_tokens,
+                "device_seconds": device_seconds,
+                "wall_seconds": wall_seconds,
+            },
+        )
+
     def add_texts(self, texts: Iterable[str]) -> list[bytes]:
         """Store texts, each once a run, and return their keys for `text_digest`, in order."""
         keys, new = [], {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from reports.content import Block, Column, Listing, Prose, Section, Table
-from reports.inputs import Event, LockFact
+from reports.inputs import Event, LockFact, RunFact, Setup
 
 LOOK = "look"
 """Kind of the event that records a look at results before all runs were complete."""
@@ -36,8 +38,8 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
     return Section("lock", "The lock, and what it proves", tuple(blocks))
 
 
-def reproduce(lock: LockFact) -> Section:
-    """The section on the environment and the commands."""
+def reproduce(lock: LockFact, runs: Sequence[RunFact]) -> Section:
+    """The section on the environment, what each run was made with, and the commands."""
     environment = Table(
         "environment",
         "Environment of the analysis",
@@ -55,9 +57,56 @@ def reproduce(lock: LockFact) -> Section:
                 "same ledger gives the same bytes, whatever the number of threads."
             ),
             Listing(("harness prereg verify", "harness run study.yaml", "harness report"), mono=True),
+            _setups(runs),
             environment,
         ),
     )
+
+
+def _setups(runs: Sequence[RunFact]) -> Table:
+    """A row for each way in which runs were made, and whether making them again gives the same bits."""
+    made: dict[Setup, list[str]] = {}
+    for run in runs:
+        if run.setup is not None:
+            made.setdefault(run.setup, []).append(run.run_id)
+    rows = tuple(
+        (
+            "all runs" if len(names) == len(runs) else ", ".join(names),
+            one.engine,
+            one.device,
+            one.threads,
+            "asked for" if one.deterministic else "not asked for",
+            _repeats(one),
+            ", ".join(f"{name} {version}" for name, version in one.packages),
+        )
+        for one, names in made.items()
+    )
+    return Table(
+        "setups",
+        "What the runs were made with",
+        (
+            Column("runs", "Runs"),
+            Column("engine", "Engine"),
+            Column("device", "Device"),
+            Column("threads", "Threads", "integer"),
+            Column("deterministic", "Deterministic kernels"),
+            Column("repeats", "Made again with the same versions"),
+            Column("packages", "Packages"),
+        ),
+        rows,
+        collapsed=True,
+    )
+
+
+def _repeats(setup: Setup) -> str:
+    """What docs/engines.md says of this kind of run."""
+    if setup.engine == "transformers" and setup.device == "cpu":
+        return "equal bit for bit on the same kind of CPU, but for measured seconds"
+    if setup.engine == "transformers" and setup.deterministic:
+        return "meant to be equal bit for bit on the same kind of GPU"
+    if setup.engine == "vllm" and setup.device == "cpu":
+        return "equal in our tests; the engine promises nothing"
+    return "equal in law, not in bits: batches and rounding differ from run to run"
 
 
 def looks(events: tuple[Event, ...]) -> int:

@@ -20,6 +20,10 @@ class Sampling:
     """Sequences decoded at once."""
 
 
+class EngineDied(RuntimeError):
+    """The engine's process ended under a request. After `Engine.restart` the request can be made again."""
+
+
 class Engine(Protocol):
     """Samples from the present policy."""
 
@@ -28,3 +32,15 @@ class Engine(Protocol):
 
     def sync(self) -> None:
         """Make the engine sample from the policy's present weights."""
+
+    def rest(self) -> None:
+        """Generation pauses: give back what memory can be given back. `generate` ends the rest."""
+
+    def restart(self) -> None:
+        """Begin again after `EngineDied`, with the policy's present weights."""
+
+    def processes(self) -> list[int]:
+        """Ids of the processes that work for the engine outside this one; their time is charged too."""
+
+    def close(self) -> None:
+        """End those processes."""

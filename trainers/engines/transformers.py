@@ -38,6 +38,19 @@ class TransformersEngine:
     def sync(self) -> None:
         """Nothing to do: the engine reads the policy's own weights."""
 
+    def rest(self) -> None:
+        """Nothing to do: the cache is gone already."""
+
+    def restart(self) -> None:
+        """Nothing to do: this engine lives and dies with the trainer."""
+
+    def processes(self) -> list[int]:
+        """None."""
+        return []
+
+    def close(self) -> None:
+        """Nothing to do."""
+
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """One completion a request, in order. Batches are formed by prompt length, so padding is rare."""
         order = sorted(range(len(requests)), key=lambda i: (len(requests[i].token_ids), i))
