@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from prereg.problems import Problem
 from prereg.source import LoadedStudy
@@ -34,6 +35,7 @@ def model_problems(
             message = f"the weights {file.name} are not whole: {error}"
             yield loaded.problem(message, *place, at_key=True)
             return
+    yield from _needs_code(loaded, name, folder)
     yield from _missing_targets(loaded, weights)
     yield from _too_long(loaded, name, folder, prompts)
 
@@ -44,6 +46,23 @@ def _names(file: Path) -> set[str]:
 
     with safe_open(file, framework="numpy") as stored:
         return set(stored.keys())
+
+
+def _needs_code(loaded: LoadedStudy, name: str, folder: Path) -> Iterator[Problem]:
+    """A model whose class comes with it as Python code, where the study does not allow that."""
+    config = _config(folder)
+    if loaded.study.models[name].remote_code or "auto_map" not in config:
+        return
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    if config.get("model_type") not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        yield loaded.problem(
+            f"the model {name} is defined by Python code that comes with it, and running it is not allowed",
+            "models",
+            name,
+            at_key=True,
+            hint="read the code, then set `remote_code: true` for this model; the lock then covers the code",
+        )
 
 
 def _missing_targets(loaded: LoadedStudy, weights: set[str]) -> Iterator[Problem]:
@@ -91,10 +110,14 @@ def _too_long(
 
 
 def _positions(folder: Path) -> int | None:
-    try:
-        found = json.loads((folder / "config.json").read_text(encoding="utf-8")).get(
-            "max_position_embeddings"
-        )
-    except (OSError, ValueError, AttributeError):
-        return None
+    found = _config(folder).get("max_position_embeddings")
     return found if isinstance(found, int) else None
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    """The model's config; empty where it cannot be read, which the loader says better."""
+    try:
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -9,18 +9,24 @@ from typing import Any
 from harness.builtin import ARITHMETIC_110K
 from harness.tasks.problems import TaskItem
 from prereg.problems import Problem, Refused
-from prereg.sources import BuiltinModel, LocalModel, Model, ModelSource
+from prereg.sources import BuiltinModel, LocalModel, Model
 from trainers.types import Prompt
 
 WANTED_FILES = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
-"""Files of a model repository that are ever read: never code, never pickles."""
+"""Files of a model repository that are ever read: never pickles, and code only where a study allows it."""
 
 
-def model_folder(source: ModelSource, study_folder: Path) -> Path:
+def wanted_files(model: Model) -> tuple[str, ...]:
+    """Patterns of the files that a study's model uses, and that its digest covers."""
+    return (*WANTED_FILES, "*.py") if model.remote_code else WANTED_FILES
+
+
+def model_folder(model: Model, study_folder: Path) -> Path:
     """The folder with the model's files; a Hub model is downloaded into the Hub's cache at its revision.
 
     Raises Refused if it is not there, or not in Hugging Face layout with safetensors weights.
     """
+    source = model.source
     if isinstance(source, BuiltinModel):
         return ARITHMETIC_110K
     if isinstance(source, LocalModel):
@@ -30,8 +36,9 @@ def model_folder(source: ModelSource, study_folder: Path) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
+    patterns = list(wanted_files(model))
     try:
-        return Path(snapshot_download(source.id, revision=source.revision, allow_patterns=list(WANTED_FILES)))
+        return Path(snapshot_download(source.id, revision=source.revision, allow_patterns=patterns))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise Refused(
             Problem(
@@ -53,11 +60,11 @@ def _check_layout(folder: Path) -> None:
         )
 
 
-def load_tokenizer(folder: Path) -> Any:
+def load_tokenizer(folder: Path, *, remote_code: bool = False) -> Any:
     """The tokenizer of a model folder."""
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
+    return AutoTokenizer.from_pretrained(str(folder), trust_remote_code=remote_code)
 
 
 def make_prompts(items: Sequence[TaskItem], model: Model, tokenizer: Any) -> list[Prompt]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.plan import Plan
 
 if TYPE_CHECKING:
+    from harness.forecast import ArmForecast
     from harness.measuring import MeasuredArm
 
 
@@ -50,14 +51,8 @@ def render_measured(arms: Sequence[MeasuredArm], slots: int) -> str:
         )
         for arm in arms
     ]
-    widths = [max(len(row[i]) for row in (headings, *rows)) for i in range(len(headings))]
     lines = ["predicted for one run, from a few updates made here and thrown away:"]
-    for row in (headings, *rows):
-        cells = [
-            text.ljust(width) if i in (0, 1, 6) else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append(("  " + "  ".join(cells)).rstrip())
+    lines += _aligned((headings, *rows), left=(0, 1, 6))
     wall = sum(arm.runs * arm.wall_seconds for arm in arms) / slots
     device = sum(arm.runs * arm.train_device_seconds for arm in arms)
     disk = sum(arm.runs * arm.ledger_bytes for arm in arms)
@@ -68,3 +63,43 @@ def render_measured(arms: Sequence[MeasuredArm], slots: int) -> str:
         "the start policy was measured; if answers grow longer, so do the costs",
     ]
     return "\n".join(lines)
+
+
+def render_forecast(arms: Sequence[ArmForecast], device: str, assumed: Sequence[str]) -> str:
+    """What one run of each arm, and the whole study, would cost on a device that is not here."""
+    headings = ("arm", "model", "updates", "tokens", "train h", "evaluate h", "GPU-hours a run")
+    rows = [
+        (
+            arm.arm, arm.model, f"{arm.updates:,}", f"{arm.generated_tokens:,}", f"{arm.train_hours:,.1f}",
+            f"{arm.evaluation_hours:,.1f}", f"{arm.hours:,.1f}",
+        )
+        for arm in arms
+    ]  # fmt: skip
+    runs = sum(arm.runs for arm in arms)
+    hours = sum(arm.runs * arm.hours for arm in arms)
+    tokens = sum(arm.runs * arm.generated_tokens for arm in arms)
+    disk = sum(arm.runs * arm.ledger_bytes for arm in arms)
+    return "\n".join(
+        [
+            f"computed for one {device}, one run at a time:",
+            *_aligned((headings, *rows), left=(0, 1)),
+            "",
+            f"the whole study: {runs} runs, {tokens / 1e9:,.2f} billion generated tokens, about {hours:,.0f} "
+            f"GPU-hours, at most {disk / 1e9:,.1f} GB of ledger (weights not counted)",
+            "assumed, and not measured:",
+            *(f"  {line}" for line in assumed),
+        ]
+    )
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
+    """Rows of cells in columns, those of `left` to the left and the others to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            text.ljust(width) if i in left else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(("  " + "  ".join(cells)).rstrip())
+    return lines

@@ -49,8 +49,8 @@ def prepare_cell(study: Study, study_folder: Path, cell: Cell, graders: ExitStac
     spec = study.trainer_of(cell.arm)
     device = _device(study, spec)
     model = study.models[cell.model]
-    source = model_folder(model.source, study_folder)
-    tokenizer = load_tokenizer(source)
+    source = model_folder(model, study_folder)
+    tokenizer = load_tokenizer(source, remote_code=model.remote_code)
     policy = _load_policy(study, cell, spec, source, device)
     prompts = make_prompts(load_task(study.data.training.source, study_folder).items, model, tokenizer)
     _check_room(policy, "training", prompts, spec.max_new_tokens)
@@ -85,6 +85,7 @@ def _load_policy(study: Study, cell: Cell, spec: Trainer, source: Path, device: 
         return Policy.load(
             source, dtype=study.models[cell.model].dtype, adapter=spec.adapter, device=device, seed=cell.seed,
             logits_chunk=spec.logits_chunk, gradient_checkpointing=spec.gradient_checkpointing,
+            remote_code=study.models[cell.model].remote_code,
         )  # fmt: skip
     except (
         OSError,
@@ -101,7 +102,14 @@ def _build_engine(
 ) -> Engine:
     try:
         return build_engine(
-            spec.engine, policy, tokenizer, source, stop=model.stop, max_length=longest, dtype=model.dtype
+            spec.engine,
+            policy,
+            tokenizer,
+            source,
+            stop=model.stop,
+            max_length=longest,
+            dtype=model.dtype,
+            remote_code=model.remote_code,
         )
     except ImportError as error:
         raise Refused(

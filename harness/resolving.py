@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from harness.grading.build import make_grader
 from harness.modelcheck import model_problems
-from harness.models import WANTED_FILES, model_folder
+from harness.models import model_folder, wanted_files
 from harness.tasks.problems import Task
 from harness.tasks.resolve import load_task
 from prereg.contamination import contaminated, find_matches
@@ -63,7 +63,7 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
     benchmarks = {path[-1]: problems_of for path, problems_of in texts.items()}
     problems.extend(contaminated(loaded, trained, benchmarks))
     for name, model in study.models.items():
-        problems.extend(model_problems(loaded, name, model_folder(model.source, loaded.folder), prompts))
+        problems.extend(model_problems(loaded, name, model_folder(model, loaded.folder), prompts))
     if not problems and study.data.contamination_limit:
         notes.extend(_overlaps(trained, benchmarks))
     return Resolved(sources, tuple(problems), tuple(notes))
@@ -87,8 +87,13 @@ def _overlaps(trained: list[str], problems: dict[str, list[str]]) -> Iterator[st
 
 def _model_digest(loaded: LoadedStudy, model: Model) -> SourceDigest:
     source = model.source
-    folder = model_folder(source, loaded.folder)
-    found = digest_folder(folder, _is_wanted, links_may_leave=isinstance(source, HubModel))
+    folder = model_folder(model, loaded.folder)
+    patterns = wanted_files(model)
+
+    def is_wanted(path: PurePosixPath) -> bool:
+        return any(fnmatch(path.name, pattern) for pattern in patterns)
+
+    found = digest_folder(folder, is_wanted, links_may_leave=isinstance(source, HubModel))
     if isinstance(source, BuiltinModel):
         what = f"the built-in model {source.name}"
     elif isinstance(source, HubModel):
@@ -96,10 +101,6 @@ def _model_digest(loaded: LoadedStudy, model: Model) -> SourceDigest:
     else:
         what = f"the model folder {source.path}"
     return SourceDigest(what=what, sha256=found.sha256, files=found.files)
-
-
-def _is_wanted(path: PurePosixPath) -> bool:
-    return any(fnmatch(path.name, pattern) for pattern in WANTED_FILES)
 
 
 def _task_digest(source: TaskSource, digest: str, items: int) -> SourceDigest:

@@ -41,6 +41,27 @@ class HubModel(Section):
 ModelSource = Annotated[BuiltinModel | LocalModel | HubModel, Field(discriminator="kind")]
 
 
+class PlannedShape(Section):
+    """The shape of a Llama-like model, for `harness plan` where the model is not at hand."""
+
+    layers: Count
+    """Blocks."""
+    hidden: Count
+    """Width."""
+    heads: Count
+    """Query heads."""
+    kv_heads: Count
+    """Key and value heads."""
+    head_dim: Count
+    """Dimension of a head."""
+    intermediate: Count
+    """Width of the feed-forward block."""
+    vocabulary: Count
+    """Tokens."""
+    tied: bool = False
+    """Whether the output layer is the embedding."""
+
+
 class Model(Section):
     """A base model, and how a problem becomes its prompt."""
 
@@ -54,6 +75,10 @@ class Model(Section):
     """Whether the tokenizer's chat template is applied to the prompt."""
     stop: tuple[Text, ...] = ()
     """Strings that end a completion, besides the tokenizer's end-of-sequence token."""
+    remote_code: bool = False
+    """Run Python code that comes with the model. It is then part of what is locked; read it first."""
+    planned_shape: PlannedShape | None = None
+    """What `harness plan` computes with where the model is not at hand; nothing else reads it."""
 
 
 class BuiltinTask(Section):

@@ -93,8 +93,11 @@ class Policy:
         logits_chunk: int = 1024,
         gradient_checkpointing: bool = False,
         revision: str | None = None,
+        remote_code: bool = False,
     ) -> Policy:
-        """Load a model from a folder or the Hub (safetensors only, no remote code) and add the adapter.
+        """Load a model from a folder or the Hub (safetensors only) and add the adapter.
+
+        Code that comes with a model is run only with `remote_code`.
 
         Adapter weights are drawn under `seed`, so that equal seeds give equal policies at step 0.
         """
@@ -102,7 +105,7 @@ class Policy:
 
         model = AutoModelForCausalLM.from_pretrained(
             str(source), revision=revision, dtype=DTYPES[dtype], use_safetensors=True,
-            trust_remote_code=False, attn_implementation="sdpa",
+            trust_remote_code=remote_code, attn_implementation="sdpa",
         )  # fmt: skip
         model.to(device)  # type: ignore[arg-type]  # its wrapper loses the type of `self`
         model.eval()

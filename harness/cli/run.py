@@ -13,6 +13,7 @@ from harness.cli.output import BUG, DONE, INTERRUPTED, REFUSED, SOME_FAILED, emi
 from prereg.problems import Problem, Refused
 
 if TYPE_CHECKING:
+    from harness.forecast import ArmForecast
     from harness.measuring import MeasuredArm
     from prereg.source import LoadedStudy
 
@@ -24,7 +25,10 @@ def register(app: App) -> None:
     app.command(run_cell, name="run-cell", show=False)
 
 
-def plan(study: Path | None = None, *, measure: bool = False, json: bool = False) -> None:
+def plan(
+    study: Path | None = None, *, measure: bool = False, device: str | None = None,
+    length_share: float = 0.5, json: bool = False,
+) -> None:  # fmt: skip
     """Show what a study will run and what it will cost at most.
 
     Parameters
@@ -33,12 +37,16 @@ def plan(study: Path | None = None, *, measure: bool = False, json: bool = False
         The study file; left out, the one in this folder.
     measure
         Also make a few updates of every arm here, throw them away, and predict the cost from them.
+    device
+        Also compute the GPU-hours on this device (h100-80gb, a100-80gb, h200, ...), from stated assumptions.
+    length_share
+        Mean length of an answer as a share of its cap, one of those assumptions.
     json
         Print one JSON document.
     """
     from harness.orchestrate import slots_of
     from harness.plan import plan_of
-    from harness.plan_text import render, render_measured
+    from harness.plan_text import render, render_forecast, render_measured
     from harness.tasks.resolve import load_task
     from prereg.checks import check
     from prereg.layout import find_study
@@ -52,12 +60,40 @@ def plan(study: Path | None = None, *, measure: bool = False, json: bool = False
     }
     made = plan_of(loaded.study, sizes)
     measured = _measured(loaded) if measure else []
+    forecasts, assumed = _forecasts(loaded, sizes, device, length_share) if device else ([], ())
     if json:
-        emit(made.to_json() | ({"measured": [arm.to_json() for arm in measured]} if measure else {}))
+        emit(
+            made.to_json()
+            | ({"measured": [arm.to_json() for arm in measured]} if measure else {})
+            | ({"device": device, "assumed": list(assumed), "forecast": [f.to_json() for f in forecasts]}
+               if device else {})
+        )  # fmt: skip
         return
     print(render(made))
+    if device:
+        print("\n" + render_forecast(forecasts, device, assumed))
     if measured:
         print("\n" + render_measured(measured, slots_of(loaded.study)))
+
+
+def _forecasts(
+    loaded: LoadedStudy, sizes: dict[str, int], device: str, length_share: float
+) -> tuple[list[ArmForecast], tuple[str, ...]]:
+    """The forecast of each arm and model on a device, and what was assumed."""
+    from harness.devices import device_named
+    from harness.forecast import Assumptions, forecast
+    from harness.shapes import shape_of_model
+
+    if not 0 < length_share <= 1:
+        raise Refused(Problem(f"a share of the cap lies between 0 and 1, found {length_share:g}"))
+    assumed, chosen, study = Assumptions(length_share), device_named(device), loaded.study
+    shapes = {name: shape_of_model(loaded, name) for name in study.models}
+    found = [
+        forecast(study, arm, model, shapes[model], sizes, chosen, assumed)
+        for model in study.models
+        for arm in study.arms
+    ]
+    return found, assumed.words()
 
 
 def _measured(loaded: LoadedStudy) -> list[MeasuredArm]:

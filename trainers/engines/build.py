@@ -14,7 +14,7 @@ from trainers.policy import Policy
 
 def build_engine(
     spec: EngineSpec, policy: Policy, tokenizer: Any, source: Path, *, stop: Sequence[str], max_length: int,
-    dtype: str,
+    dtype: str, remote_code: bool = False,
 ) -> Engine:  # fmt: skip
     """An engine for `policy`, which was loaded from the folder `source`.
 
@@ -24,7 +24,16 @@ def build_engine(
     if isinstance(spec, VllmSpec):
         from trainers.engines.vllm import VllmEngine
 
-        return VllmEngine(spec, policy, tokenizer, source, stop=stop, max_length=max_length, dtype=dtype)
+        return VllmEngine(
+            spec,
+            policy,
+            tokenizer,
+            source,
+            stop=stop,
+            max_length=max_length,
+            dtype=dtype,
+            remote_code=remote_code,
+        )
     from trainers.engines.transformers import TransformersEngine
 
     return TransformersEngine(policy, tokenizer, stop)

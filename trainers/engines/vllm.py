@@ -11,12 +11,14 @@ Written against vLLM 0.32 (CPU build) and its documentation; docs/engines.md say
 from __future__ import annotations
 
 import os
+import queue
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import psutil
@@ -28,6 +30,13 @@ from trainers.engines.transformers import end_token_ids
 from trainers.policy import Policy
 from trainers.types import Completion, Request
 
+Result = TypeVar("Result")
+
+WATCH_SECONDS = 0.2
+"""Time between two looks at the engine's processes."""
+GRACE_SECONDS = 2.0
+"""Time that a call has to end by itself after a process has died."""
+
 SEEDS = 1 << 62
 """Seeds are a request's key below this: vLLM takes a signed 64-bit number."""
 
@@ -37,7 +46,7 @@ class VllmEngine:
 
     def __init__(
         self, spec: VllmSpec, policy: Policy, tokenizer: Any, source: Path, *, stop: Sequence[str],
-        max_length: int, dtype: str,
+        max_length: int, dtype: str, remote_code: bool = False,
     ) -> None:  # fmt: skip
         self._spec = spec
         self._policy = policy
@@ -46,6 +55,7 @@ class VllmEngine:
         self._stop = list(stop)
         self._max_length = max_length
         self._dtype = dtype
+        self._remote_code = remote_code
         self._lora = any("lora_" in name for name in policy.trainable)
         self._cuda = policy.device.type == "cuda"
         self._ends = end_token_ids(policy.model, tokenizer)
@@ -71,11 +81,14 @@ class VllmEngine:
         ]  # fmt: skip
         prompts = [{"prompt_token_ids": list(request.token_ids)} for request in requests]
         adapter = self._adapter() if self._lora else None
-        outputs: list[Any] = []
-        with self._watched():
+
+        def work() -> list[Any]:
             self._wake()
-            outputs = self._llm.generate(prompts, parameters, use_tqdm=False, lora_request=adapter)
-        if self._died is not None:
+            outputs: list[Any] = self._llm.generate(prompts, parameters, use_tqdm=False, lora_request=adapter)
+            return outputs
+
+        outputs = self._call(work) if self._died is None else None
+        if outputs is None:
             raise EngineDied(f"vLLM's process ended: {self._died}") from self._died
         return [self._completion(output.outputs[0], sampling.max_new_tokens) for output in outputs]
 
@@ -91,10 +104,14 @@ class VllmEngine:
             save_adapter(self._policy, target)
         else:
             save_full(self._policy, target)
-            with self._watched():
+
+            def work() -> None:
                 self._wake()
                 self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(target)})
                 self._llm.reset_prefix_cache()
+
+            if self._died is None:
+                self._call(work)
         for old in self._folder.glob("weights-*"):
             if old != target:
                 shutil.rmtree(old, ignore_errors=True)
@@ -102,8 +119,7 @@ class VllmEngine:
     def rest(self) -> None:
         """Move the engine's weights off the GPU and drop its cache, where the study allows it."""
         if self._cuda and self._spec.sleep and not self._asleep:
-            with self._watched():
-                self._llm.sleep(level=1)
+            self._call(lambda: self._llm.sleep(level=1))
             self._asleep = True
 
     def restart(self) -> None:
@@ -141,7 +157,7 @@ class VllmEngine:
             max_model_len=self._max_length, max_num_seqs=self._spec.max_batch,
             enforce_eager=self._spec.eager or not self._cuda,
             enable_prefix_caching=self._spec.prefix_caching, logprobs_mode="processed_logprobs",
-            trust_remote_code=False, generation_config="vllm", seed=0, **adapter, **placed,
+            trust_remote_code=self._remote_code, generation_config="vllm", seed=0, **adapter, **placed,
         )  # fmt: skip
         self._children = sorted(
             set(psutil.Process().children(recursive=True)) - before, key=lambda child: child.pid
@@ -170,15 +186,44 @@ class VllmEngine:
         psutil.wait_procs(self._children, timeout=10)
         self._children = []
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Keep the death of vLLM's process, for `generate` to raise; see `sync`."""
-        from vllm.v1.engine.exceptions import EngineDeadError
+    def _call(self, work: Callable[[], Result]) -> Result | None:
+        """The result of `work`, or None where vLLM's processes ended under it; `generate` raises that.
 
+        vLLM's client waits for ever for a core that was killed while a request was open, so the call is made
+        in a thread, and the processes are watched meanwhile. The thread of a dead engine is left to itself.
+        """
+        answers: queue.Queue[tuple[Result | None, BaseException | None]] = queue.Queue()
+
+        def call() -> None:
+            try:
+                answers.put((work(), None))
+            except BaseException as error:  # noqa: BLE001 - handed over to the caller, whatever it is
+                answers.put((None, error))
+
+        threading.Thread(target=call, name="vllm-call", daemon=True).start()
+        result, error = None, None
+        while True:
+            alive = self._alive()
+            try:
+                result, error = answers.get(timeout=WATCH_SECONDS if alive else GRACE_SECONDS)
+                break
+            except queue.Empty:
+                if not alive:
+                    error = ChildProcessError("a process of the engine was killed")
+                    break
+        if error is None:
+            return result
+        if self._alive():
+            raise error
+        self._died = error
+        return None
+
+    def _alive(self) -> bool:
+        """Whether every process of the engine still runs."""
         try:
-            yield
-        except (EngineDeadError, BrokenPipeError, ConnectionError) as error:
-            self._died = error
+            return all(child.status() != psutil.STATUS_ZOMBIE for child in self._children)
+        except psutil.NoSuchProcess:
+            return False
 
     def _wake(self) -> None:
         if self._asleep:
