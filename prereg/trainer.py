@@ -211,6 +211,7 @@ class Trainer(Section):
     adapter: Adapter = FullAdapter()
     """Which weights are trained."""
     engine: Engine = TransformersEngine()
+    """What samples completions."""
     micro_batch_tokens: Count = 16_384
     """Padded tokens in one forward and backward pass. The result does not depend on it."""
     logits_chunk: Count = 1024
