@@ -1,4 +1,4 @@
-"""Both engines on one model and one batch, in vLLM's environment: `python vllm_side.py`; prints MEASURED JSON."""
+"""Both engines on one model and one batch, in vLLM's environment; prints MEASURED and JSON."""
 
 from __future__ import annotations
 

@@ -177,7 +177,8 @@ def test_grpo_and_mcpo_run_through_the_command_line(tmp_path: Path, adapter: dic
 
 def test_a_killed_run_and_a_killed_engine_are_taken_up_again(tmp_path: Path) -> None:
     """SIGKILL to the run's processes, then to the engine alone: the ledger equals the uninterrupted one."""
-    changes = STUDY | {"budget": {"updates": 12, "clock": "counted"}}
+    unclaimed = {"hypotheses": [], "kind": "pilot"}
+    changes = STUDY | unclaimed | {"budget": {"updates": 12, "clock": "counted"}}
     whole = finish(write_study(tmp_path / "whole", **changes), "grpo")
     study = write_study(tmp_path / "killed", **changes)
     started = subprocess.Popen(
