@@ -178,14 +178,14 @@ def test_grpo_and_mcpo_run_through_the_command_line(tmp_path: Path, adapter: dic
 def test_a_killed_run_and_a_killed_engine_are_taken_up_again(tmp_path: Path) -> None:
     """SIGKILL to the run's processes, then to the engine alone: the ledger equals the uninterrupted one."""
     unclaimed = {"hypotheses": [], "kind": "pilot"}
-    changes = STUDY | unclaimed | {"budget": {"updates": 12, "clock": "counted"}}
+    changes = STUDY | unclaimed | {"budget": {"updates": 40, "clock": "counted"}}
     whole = finish(write_study(tmp_path / "whole", **changes), "grpo")
     study = write_study(tmp_path / "killed", **changes)
     started = subprocess.Popen(
         command(study, "arm=grpo,seed=1"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    wait_for_commit(study)
+    wait_for_updates(study, 2)
     for process in [*psutil.Process(started.pid).children(recursive=True), psutil.Process(started.pid)]:
         process.kill()
     started.wait()
@@ -193,8 +193,8 @@ def test_a_killed_run_and_a_killed_engine_are_taken_up_again(tmp_path: Path) -> 
         command(study, "arm=grpo,seed=1"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    engines = wait_for_engine(again.pid)
-    for process in engines:
+    wait_for_updates(study, 6)
+    for process in engine_of(again.pid):
         process.kill()
     _, errors = again.communicate(timeout=400)
     assert again.returncode == 0, errors[-3000:]
@@ -203,24 +203,22 @@ def test_a_killed_run_and_a_killed_engine_are_taken_up_again(tmp_path: Path) -> 
     assert resumed.table("lost").num_rows >= 1
 
 
-def wait_for_commit(study: Path) -> None:
-    for _ in range(1200):
+def wait_for_updates(study: Path, count: int) -> None:
+    """Until the run has made so many updates."""
+    for _ in range(2400):
         found = list(study.parent.glob("**/grpo.small.s1/progress.json"))
-        if found and json.loads(found[0].read_text())["updates"] >= 2:
+        if found and json.loads(found[0].read_text())["updates"] >= count:
             return
-        time.sleep(0.1)
-    raise AssertionError("the run did not begin")
-
-
-def wait_for_engine(pid: int) -> list[psutil.Process]:
-    """The engine's processes, once there are any below the run's own."""
-    for _ in range(1200):
-        children = psutil.Process(pid).children(recursive=True)
-        named = [c for c in children if "VLLM" in " ".join(c.cmdline()) or "EngineCore" in c.name()]
-        if named:
-            return named
         time.sleep(0.05)
-    raise AssertionError("no engine was started")
+    raise AssertionError(f"the run did not come to {count} updates")
+
+
+def engine_of(pid: int) -> list[psutil.Process]:
+    """vLLM's processes below `harness run`."""
+    children = psutil.Process(pid).children(recursive=True)
+    found = [child for child in children if "VLLM" in " ".join(child.cmdline())]
+    assert found, [child.cmdline() for child in children]
+    return found
 
 
 def test_grpo_learns_alike_through_both_engines(tmp_path: Path) -> None:
