@@ -8,13 +8,13 @@ from pathlib import Path
 
 from harness.cells import finished_in
 from harness.now import utc_now
-from harness.resolving import resolve_sources
+from harness.resolving import Resolved, resolve_sources
 from harness.versions import code_version, environment
 from prereg.checks import check
 from prereg.difference import Difference, compare, mismatch
 from prereg.events import LoggedEvent, append_event, head, read_events
 from prereg.layout import StudyLayout
-from prereg.lock import Lock, make_lock, read_lock, write_lock
+from prereg.lock import Lock, LockedPower, make_lock, read_lock, write_lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import LoadedStudy, load_study
 
@@ -43,9 +43,10 @@ def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
     resolved = resolve_sources(loaded)
     if resolved.problems:
         raise Refused(*resolved.problems)
+    power = _power(loaded, resolved)
     now = utc_now()
     code = code_version()
-    lock = make_lock(loaded, resolved.sources, environment(), code, now)
+    lock = make_lock(loaded, resolved.sources, environment(), code, now, power)
     write_lock(lock, layout.lock)
     summary = f"locked {loaded.study.id} as {lock.sha256}"
     append_event(layout.events, "lock", summary, now, {"lock": lock.sha256})
@@ -56,6 +57,17 @@ def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
             "the code differs from its git commit; the lock holds a digest of the files themselves",
         )
     return lock, notes, head(layout.events)
+
+
+def _power(loaded: LoadedStudy, resolved: Resolved) -> dict[str, LockedPower]:
+    """The simulated power of every hypothesis with assumptions. Raises Refused where it is too low."""
+    from harness.powering import locked_power  # here, so that a run does not load the analysis
+
+    sizes = {name: resolved.sources[f"data.benchmarks.{name}"].items for name in loaded.study.data.benchmarks}
+    power, problems = locked_power(loaded, {name: size or 0 for name, size in sizes.items()})
+    if problems:
+        raise Refused(*problems)
+    return power
 
 
 def locked_study(path: Path) -> LockedStudy:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from prereg.canonical import digest_of
-from prereg.fields import Count, Section, Sha256, Text
+from prereg.fields import Count, Fraction, NonNegative, Section, Sha256, Text
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import LoadedStudy
 from prereg.study import Study
@@ -71,6 +71,17 @@ class StudyFile(Section):
     sha256: Sha256
 
 
+class LockedPower(Section):
+    """The power of a hypothesis under its own assumptions, simulated when the study was locked."""
+
+    simulations: Count
+    seeds: Count
+    power: Fraction
+    """Share of simulated studies in which the claim was shown, by the report's own tests and verdicts."""
+    monte_carlo_error: NonNegative
+    """Standard error of that share."""
+
+
 class Lock(Section):
     """A lock as it stands in its file."""
 
@@ -87,6 +98,8 @@ class Lock(Section):
     code: CodeVersion
     environment: dict[str, str]
     """Names and versions of what the runs and the analysis depend on."""
+    power: dict[str, LockedPower] = Field(default_factory=dict)
+    """By hypothesis, of those that declare assumptions."""
     parts: dict[str, Sha256]
     """SHA-256 of the RFC 8785 form of each part, by its name."""
     sha256: Sha256
@@ -99,6 +112,7 @@ def make_lock(
     environment: Mapping[str, str],
     code: CodeVersion,
     created: datetime,
+    power: Mapping[str, LockedPower] | None = None,
 ) -> Lock:
     """The lock of a study whose sources were resolved. `created` carries its time zone.
 
@@ -114,6 +128,7 @@ def make_lock(
         "sources": {name: source.model_dump(mode="json") for name, source in sorted(resolved.items())},
         "code": code.model_dump(mode="json"),
         "environment": dict(sorted(environment.items())),
+        "power": {name: one.model_dump(mode="json") for name, one in sorted((power or {}).items())},
     }
     body["parts"] = _parts(body)
     body["sha256"] = digest_of(body)

@@ -129,6 +129,38 @@ def show(study: Path | None = None, *, json: bool = False) -> None:
 
 
 @group.command
+def power(
+    study: Path | None = None, *, simulations: int = 2_000, seeds: str = "3,5,8,10", json: bool = False
+) -> None:
+    """Simulate the power of every hypothesis that declares assumptions, by the analysis of the report itself.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    simulations
+        Simulated studies, from 100 to 100,000.
+    seeds
+        Numbers of seeds besides the study's own, separated by commas.
+    json
+        Print one JSON document.
+    """
+    from harness.powering import counts_of, render, study_power
+    from prereg.checks import check
+    from prereg.layout import find_study
+    from prereg.source import load_study
+
+    counts = counts_of(seeds, simulations)
+    loaded = load_study(study or find_study())
+    check(loaded, powered=False)
+    found = study_power(loaded, simulations, counts)
+    if json:
+        emit(found.to_json())
+    else:
+        print(render(found))
+
+
+@group.command
 def schema() -> None:
     """Print the JSON Schema of study files, for editors."""
     from prereg.schema import schema_text
