@@ -66,7 +66,9 @@ def study_power(
     return StudyPower(found, tuple(_notes(loaded.study, plan)))
 
 
-def locked_power(loaded: LoadedStudy, sizes: Mapping[str, int]) -> tuple[dict[str, LockedPower], list[Problem]]:
+def locked_power(
+    loaded: LoadedStudy, sizes: Mapping[str, int]
+) -> tuple[dict[str, LockedPower], list[Problem]]:
     """The power that a lock holds, by hypothesis, and the hypotheses that it refuses for theirs.
 
     Refused is a power that lies below 0.8 by more than two Monte-Carlo errors and is not acknowledged. `sizes`

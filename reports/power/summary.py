@@ -146,7 +146,9 @@ def _smallest_effect(plan: Plan, hypothesis: Hypothesis, found: Sequence[Compari
     return _halved(power, given.sd, len(found), start, sign)
 
 
-def _halved(power: Callable[[float], float], sd: float, simulations: int, start: float, sign: float) -> Figure:
+def _halved(
+    power: Callable[[float], float], sd: float, simulations: int, start: float, sign: float
+) -> Figure:
     low, high = 0.0, _SEARCHED * sd
     if power(high) < WANTED:
         return Figure(float("nan"), float("nan"))
