@@ -47,9 +47,16 @@ class ReportResult:
 
 
 def report_study(
-    path: Path, *, exploratory: bool, folder: Path | None, at: datetime | None = None
+    path: Path,
+    *,
+    exploratory: bool,
+    folder: Path | None,
+    at: datetime | None = None,
+    simulated: Path | bool = False,
 ) -> ReportResult:
     """Write the report of a study. `at` is the moment printed on it.
+
+    `simulated` reports on simulated runs, those beside the study or those in the folder given.
 
     Raises Refused if there are no runs or the ledger is damaged, and LockMismatch if the lock or the event
     log was altered. A study that merely differs from its lock is reported, with every difference on it.
@@ -57,18 +64,19 @@ def report_study(
     from reports.build import write_report
 
     now = at or utc_now()
-    root, lock_fact = _root_and_lock(path, exploratory)
+    root, lock_fact = _made_up(path, simulated) if simulated else _root_and_lock(path, exploratory)
     cells = cells_of(root.loaded.study)
     if not any(_ledgers(root, cells).values()):
         raise Refused(
             Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
-                    hint="run the study first: `harness run`")
+                    hint=f"first: `harness {'simulate' if simulated else 'run'}`")
         )  # fmt: skip
     finished = sum(root.folder(cell).finished for cell in cells)
     _log(root, now, finished, len(cells))
     content = _content(root, cells, lock_fact, now)
     layout = StudyLayout.of(path)
-    paths = write_report(content, folder or (root.runs / "report" if exploratory else layout.report))
+    apart = root.exploratory or root.simulated
+    paths = write_report(content, folder or (root.runs / "report" if apart else layout.report))
     return ReportResult(paths, {h.id: h.word for h in content.hypotheses}, finished, len(cells))
 
 
@@ -85,7 +93,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
             runs=tuple(_run_fact(root, cell, ledgers[cell.run_id]) for cell in cells),
             lock=replace(lock, environment=environment(), event_head=log.head),
             events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
-            marks=_marks(root),
+            marks=_marks(root, cells),
             generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
         )
         with suppress(duckdb.IOException):
@@ -112,6 +120,11 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     changed = tuple(str(d) for d in found if not d.refuses)
     fact = LockFact(lock.sha256, lock.created, _statements(lock), breaking, changed=changed)
     return StudyRoot.locked(loaded, lock.sha256), fact
+
+
+def _made_up(path: Path, folder: Path | bool) -> tuple[StudyRoot, LockFact]:
+    place = folder if isinstance(folder, Path) else None
+    return StudyRoot.made_up(load_study(path), place), LockFact(None)
 
 
 def _statements(lock: Lock) -> tuple[str, ...]:
@@ -154,9 +167,11 @@ def _diverged(run: RunLedger | None) -> bool:
     return not all(bool(np.isfinite(values).all()) for values in columns)
 
 
-def _marks(root: StudyRoot) -> tuple[str, ...]:
+def _marks(root: StudyRoot, cells: list[Cell]) -> tuple[str, ...]:
     marks = []
-    if root.exploratory:
+    if root.simulated or any((read_json(root.folder(c).facts) or {}).get("simulated") for c in cells):
+        marks.append("SIMULATED: made up from a declared truth; no model was trained")
+    elif root.exploratory:
         marks.append("EXPLORATORY")
     if root.loaded.study.budget.clock == "counted":
         marks.append("COUNTED CLOCK")

@@ -24,7 +24,9 @@ class StudyRoot:
     runs: Path
     events: Path
     lock: str | None
-    """SHA-256 of the lock; None for exploratory runs."""
+    """SHA-256 of the lock; None for exploratory and simulated runs."""
+    simulated: bool = False
+    """Whether the runs were made up from a declared truth."""
 
     @property
     def exploratory(self) -> bool:
@@ -46,6 +48,13 @@ class StudyRoot:
         """The root of exploratory runs."""
         layout = StudyLayout.of(loaded.path)
         return cls(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None)
+
+
+    @classmethod
+    def made_up(cls, loaded: LoadedStudy, folder: Path | None = None) -> StudyRoot:
+        """The root of simulated runs: a folder of their own beside the study, or the one given."""
+        place = folder or StudyLayout.of(loaded.path).simulated
+        return cls(loaded, place, place / "events.jsonl", None, simulated=True)
 
 
 def open_root(path: Path, *, exploratory: bool) -> StudyRoot:

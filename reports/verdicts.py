@@ -41,6 +41,9 @@ SHOWN: tuple[Outcome, ...] = ("CONFIRMED", "EQUIVALENT", "NON_INFERIOR")
 EXPLORATORY = "EXPLORATORY"
 """The mark of runs that were made apart from the lock."""
 
+SIMULATED = "SIMULATED"
+"""The mark of runs that were made up from a declared truth."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -228,6 +231,8 @@ def _word(
     lock: LockFact, marks: Sequence[str], outcome: Outcome, reasons: tuple[str, ...]
 ) -> tuple[Word, Outcome, tuple[str, ...]]:
     """The verdict that the lock allows, the outcome and the reasons."""
+    if any(mark.upper().startswith(SIMULATED) for mark in marks):
+        return "UNREGISTERED", outcome, ("the runs were simulated: no model was trained", *reasons)
     if lock.digest is None:
         return "UNREGISTERED", outcome, ("nothing was locked before the runs", *reasons)
     if any(mark.upper().startswith(EXPLORATORY) for mark in marks):

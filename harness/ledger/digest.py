@@ -107,7 +107,7 @@ class _ColumnDigest:
         if pa.types.is_string(array.type) or pa.types.is_fixed_size_binary(array.type):
             array = pc.fill_null(array.cast(pa.large_binary()), b"")
             self._lengths.update(_bytes(pc.binary_length(array).to_numpy(zero_copy_only=False), "<i8"))
-            self._values.update(b"".join(array.to_pylist()))
+            self._values.update(_joined(array))
         elif pa.types.is_boolean(array.type):
             self._values.update(_bytes(pc.fill_null(array, False).to_numpy(zero_copy_only=False), np.uint8))
         else:
@@ -118,6 +118,15 @@ class _ColumnDigest:
     def hexdigest(self) -> str:
         parts = (self._valid, self._lengths, self._values)
         return "".join(part.hexdigest() for part in parts)
+
+
+def _joined(array: pa.Array) -> memoryview:
+    """The bytes of all values, one after another, as they lie in memory. `array` is large_binary, no nulls."""
+    _, offsets, data = array.buffers()
+    if data is None:
+        return memoryview(b"")
+    ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    return memoryview(data)[int(ends[0]) : int(ends[-1])]
 
 
 def _bytes(values: np.ndarray[Any, Any], dtype: Any) -> memoryview:
