@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +15,7 @@ from harness.cells import Cell, cells_of, finished_in
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
 from harness.ledger.duck import connect
-from harness.ledger.reader import RunLedger, read_run
+from harness.ledger.reader import RunLedger, last_commit, read_run
 from harness.locking import differences_from, verify_ends, verify_log
 from harness.now import utc_now
 from harness.roots import RUNNING, StudyRoot
@@ -66,7 +67,7 @@ def report_study(
     now = at or utc_now()
     root, lock_fact = _made_up(path, simulated) if simulated else _root_and_lock(path, exploratory)
     cells = cells_of(root.loaded.study)
-    if not any(_ledgers(root, cells).values()):
+    if not any(last_commit(root.folder(cell).path) for cell in cells):
         raise Refused(
             Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
                     hint=f"first: `harness {'simulate' if simulated else 'run'}`")
@@ -87,17 +88,21 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
     log = read_events(root.events)
     for _ in range(ATTEMPTS):
         ledgers = _ledgers(root, cells)
-        inputs = ReportInputs(
-            study=root.loaded.study,
-            connection=connect([run for run in ledgers.values() if run is not None]),
-            runs=tuple(_run_fact(root, cell, ledgers[cell.run_id]) for cell in cells),
-            lock=replace(lock, environment=environment(), event_head=log.head),
-            events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
-            marks=_marks(root, cells),
-            generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
-        )
+        connection = connect([run for run in ledgers.values() if run is not None], threads=_threads())
         with suppress(duckdb.IOException):
-            return build_report(inputs)
+            diverged = _diverged(connection)
+            facts = tuple(_run_fact(root, cell, ledgers[cell.run_id], diverged) for cell in cells)
+            return build_report(
+                ReportInputs(
+                    study=root.loaded.study,
+                    connection=connection,
+                    runs=facts,
+                    lock=replace(lock, environment=environment(), event_head=log.head),
+                    events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
+                    marks=_marks(root, cells),
+                    generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
+                )
+            )
     raise Refused(
         Problem("runs end faster than they can be read; try again in a moment", file=str(root.runs))
     )
@@ -135,7 +140,7 @@ def _ledgers(root: StudyRoot, cells: list[Cell]) -> dict[str, RunLedger | None]:
     return {cell.run_id: read_run(root.folder(cell).path) for cell in cells}
 
 
-def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None) -> RunFact:
+def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: frozenset[str]) -> RunFact:
     folder: RunFolder = root.folder(cell)
     facts = read_json(folder.facts) or {}
     failure = read_json(folder.failure)
@@ -152,19 +157,19 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None) -> RunFact:
         note = f"it ran under another lock ({recorded})"
     return RunFact(
         cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),
-        run.resumes if run is not None else 0, _diverged(run), note,
+        run.resumes if run is not None else 0, cell.run_id in diverged, note,
     )  # fmt: skip
 
 
-def _diverged(run: RunLedger | None) -> bool:
-    """Whether any update's loss or gradient stopped being finite."""
-    if run is None or not run.files["updates"]:
-        return False
-    import numpy as np
+def _diverged(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Runs of which any update's loss or gradient stopped being finite."""
+    query = "SELECT DISTINCT run_id FROM updates WHERE NOT (isfinite(loss) AND isfinite(gradient_norm))"
+    return frozenset(run for (run,) in connection.sql(query).fetchall())
 
-    updates = run.table("updates")
-    columns = [updates[name].to_numpy(zero_copy_only=False) for name in ("loss", "gradient_norm")]
-    return not all(bool(np.isfinite(values).all()) for values in columns)
+
+def _threads() -> int:
+    """Cores of this process. Their number changes no digit of a report."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def _marks(root: StudyRoot, cells: list[Cell]) -> tuple[str, ...]:

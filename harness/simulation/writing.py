@@ -21,7 +21,6 @@ from harness.ledger.encoding import parquet_bytes
 from harness.ledger.invariants import Totals, advance
 from harness.ledger.manifest import NAME as MANIFEST
 from harness.ledger.manifest import FileFact, Manifest
-from harness.ledger.schema import TABLES
 
 
 def write_run(
@@ -42,8 +41,7 @@ def write_run(
         data = parquet_bytes(name, table)
         (place / f"{name}.parquet").write_bytes(memoryview(data))
         files[f"{name}.parquet"] = FileFact(hashlib.sha256(data).hexdigest(), data.size, len(table))
-    paths = {name: (place / f"{name}.parquet",) if name in tables else () for name in TABLES}
-    content = digest.of_files(paths)
+    content = digest.of_tables(tables)
     manifest = Manifest(
         run_id=run_id,
         commit=1,
