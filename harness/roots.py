@@ -49,7 +49,6 @@ class StudyRoot:
         layout = StudyLayout.of(loaded.path)
         return cls(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None)
 
-
     @classmethod
     def made_up(cls, loaded: LoadedStudy, folder: Path | None = None) -> StudyRoot:
         """The root of simulated runs: a folder of their own beside the study, or the one given."""

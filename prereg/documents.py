@@ -27,7 +27,9 @@ class Document(Generic[Content]):
     path: Path
     positions: Positions
 
-    def problem(self, message: str, *path: str | int, hint: str | None = None, at_key: bool = False) -> Problem:
+    def problem(
+        self, message: str, *path: str | int, hint: str | None = None, at_key: bool = False
+    ) -> Problem:
         """A problem at a place of this file."""
         return placed(self.positions, str(self.path), path, message, hint, at_key)
 

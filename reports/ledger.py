@@ -145,7 +145,7 @@ def read_ledger(connection: duckdb.DuckDBPyConnection) -> Ledger:
         )
         for row in _rows(connection, "training")
     }
-    cells = _cells(_table(connection, "problems"))
+    cells = _cells(connection)
     checkpoints = {
         run: _checkpoints(run, rows)
         for run, rows in _group(_rows(connection, "evaluations"), "run_id").items()
@@ -206,9 +206,9 @@ def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, An
     return rows
 
 
-def _table(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
+def _table(connection: duckdb.DuckDBPyConnection, name: str, *values: str) -> pa.Table:
     try:
-        return connection.sql(query(name)).to_arrow_table()
+        return connection.sql(query(name), params=list(values)).to_arrow_table()
     except (duckdb.CatalogException, duckdb.BinderException) as error:
         raise Refused(
             Problem(
@@ -231,8 +231,27 @@ _COUNTS = (
 )  # fmt: skip
 
 
-def _cells(table: pa.Table) -> dict[tuple[str, int, str], Cell]:
-    """Cells of a table that is in order of run, step, benchmark and problem; they share its memory."""
+RUNS_AT_ONCE = 200
+"""Runs whose samples are counted in one query."""
+
+
+def _cells(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, int, str], Cell]:
+    runs = [row["run_id"] for row in _rows(connection, "runs")]
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+    cells: dict[tuple[str, int, str], Cell] = {}
+    for start in range(0, len(runs), RUNS_AT_ONCE):
+        some = runs[start : start + RUNS_AT_ONCE]
+        cells |= _cells_of(_table(connection, "problems", some[0], some[-1]), known)
+    return cells
+
+
+def _cells_of(
+    table: pa.Table, shared: dict[tuple[str, ...], tuple[str, ...]]
+) -> dict[tuple[str, int, str], Cell]:
+    """Cells of a table that is in order of run, step, benchmark and problem; they share its memory.
+
+    `shared` holds the lists of problems seen so far, so that each is kept once.
+    """
     if len(table) == 0:
         return {}
     runs, run_names = _coded(table["run_id"])
@@ -248,7 +267,8 @@ def _cells(table: pa.Table) -> dict[tuple[str, int, str], Cell]:
         own = problems[start:end]
         ids = known.get(own.tobytes())
         if ids is None:
-            ids = known[own.tobytes()] = tuple(problem_names[code] for code in own.tolist())
+            ids = tuple(problem_names[code] for code in own.tolist())
+            ids = known[own.tobytes()] = shared.setdefault(ids, ids)
         key = (run_names[runs[start]], int(steps[start]), benchmark_names[benchmarks[start]])
         cells[key] = Cell(ids, *(values[start:end] for values in counts))
     return cells

@@ -79,7 +79,9 @@ def simulate_study(path: Path, truth_path: Path, out: Path | None = None) -> Sim
     if workers == 1:
         made = [maker(cell) for cell in cells]
     else:
-        context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
+        context = multiprocessing.get_context(
+            "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+        )
         with ProcessPoolExecutor(workers, context, _take, (maker,)) as pool:
             made = list(pool.map(_make, cells, chunksize=_AT_ONCE))
     steps = _mean_steps(cells, [one[1] for one in made])
@@ -129,7 +131,9 @@ def _clear(folder: Path) -> None:
     """An empty folder, in the place of an earlier simulation and of nothing else."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if not (folder / MARKER).is_file():
-            hint = f"a simulation only replaces another one, which it knows by its {MARKER}; name a new folder"
+            hint = (
+                f"a simulation only replaces another one, which it knows by its {MARKER}; name a new folder"
+            )
             raise Refused(Problem("the folder holds something else", file=str(folder), hint=hint))
         shutil.rmtree(folder)
     make_folder(folder)
@@ -163,7 +167,11 @@ def _effects(world: World, study: Study, steps: Mapping[tuple[str, str], float])
     effects = {}
     for h in study.hypotheses:
         places = [(arm, h.matched_on) for arm in (h.treatment, h.control)]
-        if isinstance(h.test, BinomialScoreboard) or h.metric.kind != "avg" or not steps.keys() >= set(places):
+        if (
+            isinstance(h.test, BinomialScoreboard)
+            or h.metric.kind != "avg"
+            or not steps.keys() >= set(places)
+        ):
             continue
         weights = study.weights(h.benchmarks)
         treated, control = (world.accuracy(place[0], steps[place], weights, caps) for place in places)

@@ -61,7 +61,9 @@ def train(world: World, study: Study, cell: Cell) -> Training:
     while not drawn.done:
         if drawn.updates >= MOST_UPDATES:
             message = f"the arm `{cell.arm}` does not reach its budgets within {MOST_UPDATES:,} updates"
-            raise Refused(Problem(message, hint="Let an update cost more in the truth, or lower the budgets."))
+            raise Refused(
+                Problem(message, hint="Let an update cost more in the truth, or lower the budgets.")
+            )
         drawn.more()
     return drawn.finish()
 

@@ -62,8 +62,11 @@ class ArmTruth(Section):
     rate: Positive
     """Learning per update: after u updates 1 - exp(-rate u) of the gain is there."""
     lengths: Lengths
+    """Tokens of its completions, in training and in evaluation."""
     cost: UpdateCost
+    """What its updates cost."""
     failures: Failures = Failures()
+    """What goes wrong in it."""
 
 
 class BenchmarkTruth(Section):
@@ -98,6 +101,7 @@ class Truth(Section):
     benchmarks: Annotated[dict[Name, BenchmarkTruth], Field(min_length=1)]
     """Every benchmark of the study."""
     variance: Variance = Variance()
+    """How runs and problems differ."""
     start_evaluated: bool = True
     """Whether the start policy is evaluated, as in a real run; without, its rows are saved."""
 
@@ -105,7 +109,10 @@ class Truth(Section):
 def load_truth(path: Path, study: Study) -> Truth:
     """Read a truth and see that it fits the study. Raises Refused with every problem at its place."""
     document = read_document(path, Truth, hint="docs/simulate.md has an example.")
-    if found := [*_names(document, "arms", study.arms), *_names(document, "benchmarks", study.data.benchmarks)]:
+    if found := [
+        *_names(document, "arms", study.arms),
+        *_names(document, "benchmarks", study.data.benchmarks),
+    ]:
         raise Refused(*found)
     found = [
         document.problem(

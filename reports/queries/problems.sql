@@ -2,7 +2,7 @@
 -- `correct` is null where the grader failed: such a sample is neither right nor wrong. A truncated
 -- completion is not an answer, whatever stands in it.
 -- Distinct samples are counted as bits, and distinct texts within a group's own list: `count(DISTINCT)` would
--- hold every row of every run in one table.
+-- hold every row in one table. Asked for some runs at a time, it needs memory for those.
 SELECT
     run_id,
     step,
@@ -19,5 +19,6 @@ SELECT
     CAST(sum(generated_tokens) AS BIGINT) AS tokens,
     list_unique(list(text_digest)) AS distinct_texts
 FROM samples
+WHERE run_id BETWEEN ? AND ?
 GROUP BY run_id, step, benchmark, problem_id
 ORDER BY run_id, step, benchmark, problem_id
