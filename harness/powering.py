@@ -21,6 +21,8 @@ LEAST_POWER = 0.8
 SIMULATIONS = 2_000
 SEED_COUNTS = (3, 5, 8, 10)
 
+_HEADS = ("power", "coverage", "bias", "type S", "type M", "inadmissible")
+
 _LOCK_SIMULATIONS = (200, 1_000)
 """Fewest and most simulated studies of a lock."""
 _LOCK_NUMBERS = 10_000_000
@@ -71,8 +73,8 @@ def locked_power(
 ) -> tuple[dict[str, LockedPower], list[Problem]]:
     """The power that a lock holds, by hypothesis, and the hypotheses that it refuses for theirs.
 
-    Refused is a power that lies below 0.8 by more than two Monte-Carlo errors and is not acknowledged. `sizes`
-    are the problems of each benchmark. The number of simulated studies follows from the study alone.
+    Refused is a power that lies below 0.8 by more than two Monte-Carlo errors and is not acknowledged.
+    `sizes` are the problems of each benchmark. The number of simulated studies follows from the study alone.
     """
     plan = plan_of(loaded, sizes)
     if not plan.models:
@@ -116,9 +118,7 @@ def render(power: StudyPower) -> str:
     lines: list[str] = []
     for one in power.hypotheses:
         lines += [f"{one.hypothesis}: {one.simulations:,} simulated studies", ""]
-        lines += [
-            "  seeds  power           coverage        bias            type S          type M          inadmissible"
-        ]
+        lines.append("  seeds  " + "".join(f"{name:<16}" for name in _HEADS).rstrip())
         for row in one.curve:
             figures = (row.power, row.coverage, row.bias, row.type_s, row.type_m, row.inadmissible)
             mark = "*" if row.seeds == one.planned else " "
@@ -150,8 +150,8 @@ def _underpowered(loaded: LoadedStudy, one: HypothesisPower) -> list[Problem]:
     if power.value + 2 * power.error >= LEAST_POWER:
         return []
     message = (
-        f"hypothesis `{one.hypothesis}` has a power of {power.value:.2f} ({one.simulations:,} simulated studies "
-        f"through its test, family and gates) with {one.planned} seeds; {LEAST_POWER} is expected"
+        f"hypothesis `{one.hypothesis}` has a power of {power.value:.2f} ({one.simulations:,} simulated "
+        f"studies through its test, family and gates) with {one.planned} seeds; {LEAST_POWER} is expected"
     )
     hint = (
         "`harness prereg power` shows what more seeds give. Plan more, or write "
@@ -166,18 +166,18 @@ def _notes(study: Study, plan: Plan) -> list[str]:
         model = plan.models.get(hypothesis.id)
         if hypothesis.gate is not None and hypothesis.gate not in plan.models:
             notes.append(
-                f"{hypothesis.id}: its gate, {hypothesis.gate}, states no assumptions; this is the power once it "
-                "is open"
+                f"{hypothesis.id}: its gate, {hypothesis.gate}, states no assumptions; this is the power "
+                "once it is open"
             )
         if model is not None and model.sampling_sd > model.assumption.sd:
             notes.append(
-                f"{hypothesis.id}: sampled answers alone give an sd of {model.sampling_sd:.2g} points, more than "
-                f"the sd of {model.assumption.sd:g} that it states; that much was simulated"
+                f"{hypothesis.id}: sampled answers alone give an sd of {model.sampling_sd:.2g} points, more "
+                f"than the sd of {model.assumption.sd:g} that it states; that much was simulated"
             )
     if len(plan.models) > 1:
         notes.append(
-            "Hypotheses are simulated independently of each other. Where they are about the same runs they are "
-            "not; behind a gate the true power is then mostly higher."
+            "Hypotheses are simulated independently of each other. Where they are about the same runs they "
+            "are not; behind a gate the true power is then mostly higher."
         )
     return notes
 

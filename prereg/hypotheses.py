@@ -59,7 +59,7 @@ class PowerAssumption(Section):
     problem_sd: NonNegative = 0.0
     """Standard deviation over problems of the treatment's effect, percentage points."""
     base_accuracy: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Accuracy of the control, for the noise of sampled answers; left out, that noise is only part of `sd`."""
+    """Accuracy of the control, by which sampled answers are drawn; left out, their noise is only in `sd`."""
     failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of runs that never finish."""
 

@@ -161,8 +161,15 @@ def power(
 
 
 @group.command
-def schema() -> None:
-    """Print the JSON Schema of study files, for editors."""
+def schema(*, of: Literal["study", "truth"] = "study") -> None:
+    """Print the JSON Schema of study files, for editors.
+
+    Parameters
+    ----------
+    of
+        `truth`: that of the files which `harness simulate` reads.
+    """
+    from harness.simulation.truth import truth_schema
     from prereg.schema import schema_text
 
-    print(schema_text())
+    print(schema_text() if of == "study" else truth_schema())

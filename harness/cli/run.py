@@ -159,7 +159,7 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
 
 
 def simulate(study: Path | None = None, *, truth: Path, out: Path | None = None, json: bool = False) -> None:
-    """Rehearse a study: make up its runs from a declared truth, so that its report can be seen before any run.
+    """Rehearse a study: make its runs up from a declared truth, and see its report before any real run.
 
     Parameters
     ----------

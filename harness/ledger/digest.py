@@ -131,7 +131,7 @@ class _ColumnDigest:
 
 
 def _joined(array: pa.Array) -> memoryview:
-    """The bytes of all values, one after another, as they lie in memory. `array` is large_binary, no nulls."""
+    """The bytes of all values, in order, as they lie in memory. `array` is large_binary without nulls."""
     _, offsets, data = array.buffers()
     if data is None:
         return memoryview(b"")

@@ -18,7 +18,7 @@ from harness.orchestrate import make_folder
 from harness.roots import StudyRoot
 from harness.simulation.tables import DEVICE, Rows, tables_of
 from harness.simulation.training import train
-from harness.simulation.truth import Truth, load_truth
+from harness.simulation.truth import load_truth
 from harness.simulation.world import World
 from harness.simulation.writing import write_run
 from harness.tasks.resolve import load_task

@@ -42,7 +42,7 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The part of a study that can be simulated: every hypothesis with assumptions, and what depends on it."""
+    """The part of a study that can be simulated: hypotheses with assumptions, and what depends on them."""
 
     study: Study
     """As the report would judge it, but that nothing waits for a hypothesis without assumptions."""
@@ -52,8 +52,8 @@ class Plan:
     def of(cls, study: Study, models: Mapping[str, Model]) -> Plan:
         """`models` has one for each hypothesis that declares assumptions.
 
-        A hypothesis without any counts in its Holm family or graph as one that is never confirmed. As a gate, and
-        in a fixed sequence, it is taken as confirmed: the power of those behind it is the power once it is open.
+        A hypothesis without any counts in its Holm family or graph as one that is never confirmed. As a gate,
+        and in a fixed sequence, it is taken as confirmed: those behind it have their power once it is open.
         """
         known = set(models)
         sequences = {name for name, family in study.families.items() if family.method == "fixed_sequence"}

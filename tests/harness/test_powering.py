@@ -48,8 +48,8 @@ def test_benchmark_sizes_come_from_the_sources(tmp_path: Path) -> None:
     found = study_power(small, 100, (2,))
     # Two benchmarks of 5 problems x 4 samples: sqrt(1/4 (.25 + .53 .47) (1/20 + 1/20)) = 11 points.
     assert found.notes == (
-        "h1: sampled answers alone give an sd of 11 points, more than the sd of 1 that it states; that much was "
-        "simulated",
+        "h1: sampled answers alone give an sd of 11 points, more than the sd of 1 that it states; that "
+        "much was simulated",
     )
     document = json.loads(json.dumps(found.to_json()))
     assert document["hypotheses"][0]["curve"][0]["power"]["value"] < 0.5

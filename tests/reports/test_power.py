@@ -110,7 +110,7 @@ def test_fixed_problems_have_exactly_the_declared_effect_and_sampled_ones_differ
 
 
 def test_the_crossed_test_pays_for_the_spread_over_problems() -> None:
-    # Normal differences with V_s = 1/5 and V_p = 3^2 .25 (1/40 + 1/60): the df lie between, and so does the power.
+    # Normal differences with V_s = 1/5 and V_p = 3^2 .25 (1/40 + 1/60).
     power = {"effect": 1.3, "problem_sd": 3.0}
     over_seeds = plan(study(claim(power=power)))
     crossed = plan(
@@ -168,7 +168,8 @@ def test_a_scoreboard_has_the_power_of_its_predictions() -> None:
     "changes",
     [
         {"direction": "equivalent", "margin": 2.0, "test": {"kind": "tost"}, "power": {"effect": 0.0}},
-        {"direction": "non_inferior", "margin": 1.0, "test": {"kind": "non_inferiority"}, "power": {"effect": 0.0}},
+        {"direction": "non_inferior", "margin": 1.0, "test": {"kind": "non_inferiority"},
+         "power": {"effect": 0.0}},
         {"direction": "less", "power": {"effect": -1.2}},
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A simulated study through the real report: the truth that went in comes out, and every page says what it is."""
+"""A simulated study through the real report: the truth comes out again, and every page says what it is."""
 
 from __future__ import annotations
 
