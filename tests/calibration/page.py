@@ -35,8 +35,8 @@ estimators, tests and verdicts. The command that made the page is `nox -s calibr
 
 A study has {len(PROBLEMS)} benchmarks, of {PROBLEMS[0]} and {PROBLEMS[1]} problems, and {SAMPLES} samples
 of each problem under either arm. The paired difference has an sd of {SEED_SD:g} points over seeds, and
-sampling noise besides. Seeds are *normal*, or *skewed*: exponential, of skewness 2. Problems are *equal*, or the treatment's
-effect *differs* between them with an sd of {PROBLEM_SD:g} points. The margin is {MARGIN:g} points.
+sampling noise besides. Seeds are *normal*, or *skewed*: exponential, of skewness 2. Problems are *equal*, or
+the treatment's effect on them *differs* with an sd of {PROBLEM_SD:g} points. The margin is {MARGIN:g} points.
 
 - **errs**: share of null studies in which the claim is shown.
 - **covers**: share of printed intervals that hold the true effect. Where a margin decides, 90 % is nominal.
