@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports import words
 from reports.comparisons import compare_all
 from reports.content import ReportContent
+from reports.details import read_details
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
 from reports.ledger import read_ledger
 from reports.scores import Evidence, in_order
-from reports.sections import accuracy, costs, design, flow, length, lock, progress, ranking, verdicts
+from reports.sections import (
+    accuracy,
+    costs,
+    design,
+    flow,
+    length,
+    lock,
+    progress,
+    ranking,
+    regression,
+    sideeffects,
+    strata,
+    verdicts,
+)
+from reports.sideeffects import Checked, check_all, voided
 from reports.verdicts import judge
 
 
@@ -33,7 +49,11 @@ def build_report(inputs: ReportInputs) -> ReportContent:
     """
     study = inputs.study
     evidence = Evidence(study, in_order(study, inputs.runs), read_ledger(inputs.connection))
-    comparisons = compare_all(evidence)
+    checked = check_all(evidence)
+    comparisons = voided(evidence, compare_all(evidence), checked)
+    details = read_details(inputs.connection, evidence)
+    by_difficulty = strata.build(evidence, details, comparisons)
+    adjusted = regression.table(inputs.connection, evidence)
     judged = judge(study, inputs.lock, inputs.marks, comparisons)
     results = tuple(
         verdicts.result(evidence, hypothesis, comparisons[hypothesis.id], verdict)
@@ -57,12 +77,14 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         order=" ".join(ranking.words_of_order(evidence, model) for model in study.models),
         hypotheses=results,
         forest=forest,
-        flags=_flags(evidence, inputs),
+        flags=_flags(evidence, inputs, checked),
         sections=(
             ranking.build(evidence),
             progress.build(evidence),
             accuracy.build(evidence),
-            length.build(evidence),
+            length.build(evidence, details, comparisons, adjusted),
+            *([by_difficulty] if by_difficulty is not None else []),
+            sideeffects.build(evidence, checked),
             costs.build(evidence),
             flow.build(evidence),
             design.build(evidence),
@@ -117,7 +139,7 @@ def _lock_line(evidence: Evidence, lock: LockFact) -> str:
     )
 
 
-def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
+def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked]) -> tuple[str, ...]:
     """What a reader must know before believing any of it, the gravest first."""
     study = evidence.study
     found = [f"Differs from the lock: {difference}" for difference in inputs.lock.differences]
@@ -138,6 +160,7 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
         found.append(
             f"The ledger holds {words.plural(len(extra), 'run')} that the study does not plan; not analysed."
         )
+    found.extend(sideeffects.flags(evidence, checked))
     found.extend(length.flags(evidence))
     if count := lock.looks(inputs.events):
         found.append(f"Results were looked at {words.plural(count, 'time')} before all runs were complete.")

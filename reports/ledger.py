@@ -202,11 +202,15 @@ def query(name: str) -> str:
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = _table(connection, name).to_pylist()
+    rows: list[dict[str, Any]] = run_query(connection, name).to_pylist()
     return rows
 
 
-def _table(connection: duckdb.DuckDBPyConnection, name: str, *values: str) -> pa.Table:
+def run_query(connection: duckdb.DuckDBPyConnection, name: str, *values: str) -> pa.Table:
+    """The rows of `queries/<name>.sql`, with `values` in the place of its question marks.
+
+    Raises Refused if the ledger lacks a view or a column.
+    """
     try:
         return connection.sql(query(name), params=list(values)).to_arrow_table()
     except (duckdb.CatalogException, duckdb.BinderException) as error:
@@ -241,7 +245,7 @@ def _cells(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, int, str], 
     cells: dict[tuple[str, int, str], Cell] = {}
     for start in range(0, len(runs), RUNS_AT_ONCE):
         some = runs[start : start + RUNS_AT_ONCE]
-        cells |= _cells_of(_table(connection, "problems", some[0], some[-1]), known)
+        cells |= _cells_of(run_query(connection, "problems", some[0], some[-1]), known)
     return cells
 
 
