@@ -9,7 +9,8 @@ SELECT
     benchmark,
     CAST(problem_id AS VARCHAR) AS problem_id,
     count(*) AS samples,
-    coalesce(bit_count(bit_or(CAST(1 AS BIGINT) << sample) FILTER (WHERE sample BETWEEN 0 AND 61)), 0)
+    coalesce(bit_count(bit_or(CAST(1 AS BIGINT) << greatest(0, least(sample, 61)))
+        FILTER (WHERE sample BETWEEN 0 AND 61)), 0)
         + coalesce(list_unique(list(sample) FILTER (WHERE sample NOT BETWEEN 0 AND 61)), 0) AS distinct_samples,
     count(*) FILTER (WHERE correct AND finish_reason <> 'length') AS correct,
     count(*) FILTER (WHERE correct IS NULL OR grader_state = 'grader_error') AS failed,

@@ -112,6 +112,14 @@ def test_failures_reach_the_report(tmp_path: Path) -> None:
     assert verdict["outcome"] == "INADMISSIBLE"
 
 
+def test_simulated_runs_among_others_still_mark_the_report(tmp_path: Path) -> None:
+    paths = write(tmp_path, study(seeds=[1, 2]))
+    simulate_study(*paths, tmp_path / "study.exploratory")
+    report = report_study(paths[0], exploratory=True, folder=None)
+    html = report.paths.html.read_text(encoding="utf-8")
+    assert "SIMULATED: made up from a declared truth" in html
+
+
 def test_only_a_simulation_is_replaced(tmp_path: Path) -> None:
     paths = write(tmp_path, study(seeds=[1, 2]))
     other = tmp_path / "other"
