@@ -16,6 +16,8 @@ WANTED = 0.8
 """The power at which the smallest effect is looked for."""
 
 _HALVINGS = 12
+_FEWEST = 200
+"""Simulations on which a smallest effect is looked for, at least: with many hypotheses each has fewer."""
 _SEARCHED = 20.0
 """How far from the null an effect is looked for, in declared sds."""
 _STEP = 0.1
@@ -78,6 +80,7 @@ def power_of(
     found = simulate(plan, simulations, (*seed_counts, planned), threads)
     curves = {count: outcomes(plan, comparisons) for count, comparisons in found.items()}
     nothing = Figure(float("nan"), float("nan"))
+    searched = found[planned][: max(_FEWEST, simulations // max(1, len(plan.hypotheses)))]
     return tuple(
         HypothesisPower(
             h.id,
@@ -85,7 +88,7 @@ def power_of(
             shown_level(h) if h.id in plan.models else None,
             planned,
             tuple(_performance(h, curves[count][h.id], count) for count in sorted(curves)),
-            _smallest_effect(plan, h, found[planned]) if search else nothing,
+            _smallest_effect(plan, h, searched) if search else nothing,
         )
         for h in plan.hypotheses
     )
