@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from harness.cells import Cell, cells_of, finished_in
+from harness.chain import accepted_locks, read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, read_run
-from harness.locking import differences_from, verify_ends, verify_log
+from harness.locking import differences_from, verify_ends
 from harness.now import utc_now
 from harness.roots import RUNNING, StudyRoot
+from harness.stamping import check_receipts
 from harness.versions import environment
-from prereg.events import append_event, read_events
+from prereg.events import LoggedEvent, append_event, read_events
 from prereg.layout import StudyLayout
-from prereg.lock import DOES_NOT_PROVE, Lock, read_lock
+from prereg.lock import DOES_NOT_PROVE, Lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import load_study
-from reports.inputs import Event, LockFact, ReportInputs, RunFact, RunState
+from reports.inputs import AmendmentFact, Event, LockFact, ReportInputs, RunFact, RunState
 
 if TYPE_CHECKING:
     from reports.build import ReportPaths
@@ -84,7 +86,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
             connection=connect([run for run in ledgers.values() if run is not None]),
             runs=tuple(_run_fact(root, cell, ledgers[cell.run_id]) for cell in cells),
             lock=replace(lock, environment=environment(), event_head=log.head),
-            events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
+            events=tuple(_event(e) for e in log.events),
             marks=_marks(root),
             generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
         )
@@ -100,9 +102,10 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     loaded = load_study(path)
     if exploratory:
         return StudyRoot.apart(loaded), LockFact(None)
-    lock = read_lock(layout.lock)
+    chain = read_chain(layout)
+    lock = chain[-1]
     done = finished_in(layout.runs, loaded.study)
-    damaged = verify_log(layout, lock)
+    damaged = verify_log(layout, chain)
     if not damaged and not is_held(layout.runs / RUNNING):
         damaged = verify_ends(layout, done)
     if damaged:
@@ -110,12 +113,34 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     found = differences_from(lock, loaded)
     breaking = tuple(str(d) for d in found if d.refuses)
     changed = tuple(str(d) for d in found if not d.refuses)
-    fact = LockFact(lock.sha256, lock.created, _statements(lock), breaking, changed=changed)
-    return StudyRoot.locked(loaded, lock.sha256), fact
+    receipts = check_receipts(layout, chain)
+    fact = LockFact(
+        lock.sha256, lock.created, _statements(lock), breaking, changed=changed,
+        receipts=(*(str(claim) for claim in receipts.claims), *receipts.earlier),
+        receipt_faults=tuple(str(p).replace("\n    ", " ") for p in receipts.problems),
+        receipts_open=(*receipts.unverifiable, *receipts.owed),
+        amendments=tuple(_amendment(one) for one in chain[1:]),
+    )  # fmt: skip
+    return StudyRoot.locked(loaded, lock.sha256, accepted_locks(chain)), fact
+
+
+def _amendment(lock: Lock) -> AmendmentFact:
+    made = lock.amends
+    assert made is not None
+    return AmendmentFact(
+        made.number, lock.created, made.reason, str(made.known), tuple(str(c) for c in made.changes),
+        made.affected, made.runs_set_aside, made.known.anything,
+    )  # fmt: skip
 
 
 def _statements(lock: Lock) -> tuple[str, ...]:
     return (*lock.proves, *(f"Not proved. {text}" for text in DOES_NOT_PROVE))
+
+
+def _event(logged: LoggedEvent) -> Event:
+    finished, planned = logged.data.get("finished"), logged.data.get("planned")
+    counts = (finished, planned) if isinstance(finished, int) and isinstance(planned, int) else None
+    return Event(logged.at, logged.kind, logged.summary, counts)
 
 
 def _ledgers(root: StudyRoot, cells: list[Cell]) -> dict[str, RunLedger | None]:
@@ -135,7 +160,7 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None) -> RunFact:
     elif run is not None or facts:
         state = "started"
     recorded = facts.get("lock")
-    if facts and recorded != root.lock:
+    if facts and recorded not in (root.accepted or (root.lock,)):
         note = f"it ran under another lock ({recorded})"
     return RunFact(
         cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),

@@ -18,6 +18,11 @@ PATTERNS = {
     r"^[0-9a-f]{64}$": "a SHA-256: 64 lower-case hexadecimal digits",
     r"^[0-9a-f]{40}$": "a full commit hash: 40 lower-case hexadecimal digits (a branch or a tag can move)",
     r"^[\w.-]+/[\w.-]+$": "an id such as `owner/model`",
+    r"^[A-Za-z0-9._%+@-]{1,200}$": "a name or an e-mail address, without blanks",
+    r"^(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}( [^\r\n]*)?$": (
+        "the line of a `.pub` file: `ssh-ed25519 AAAA...`"
+    ),
+    r"^https?://[^\s/]+(/\S*)?$": "an address that begins with https:// or http://",
     r"\{problem\}": "a text that holds `{problem}`, where the problem's text goes",
 }
 """What each pattern of the study model asks for, in words."""

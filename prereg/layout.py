@@ -24,6 +24,8 @@ class StudyLayout:
     exploratory: Path
     """Runs outside the lock."""
     report: Path
+    receipts: Path
+    """What others say of the lock."""
 
     @classmethod
     def of(cls, study: str | os.PathLike[str]) -> StudyLayout:
@@ -39,7 +41,16 @@ class StudyLayout:
             runs=path.with_suffix(".runs"),
             exploratory=path.with_suffix(".exploratory"),
             report=path.with_suffix(".report"),
+            receipts=path.with_suffix(".receipts.json"),
         )
+
+    def earlier_lock(self, number: int) -> Path:
+        """The lock that the amendment of this number, from 1, replaced."""
+        return self.study.with_suffix(f".lock.{number}.json")
+
+    def earlier_runs(self, number: int) -> Path:
+        """The runs that the amendment of this number set aside."""
+        return self.study.with_suffix(f".runs.{number}")
 
 
 def find_study(folder: str | os.PathLike[str] = ".") -> Path:

@@ -211,6 +211,8 @@ def _outside_paths(loaded: LoadedStudy) -> Iterator[Problem]:
     for name, benchmark in study.data.benchmarks.items():
         if isinstance(benchmark.source, FileTask):
             yield from _outside(loaded, benchmark.source.path, "data", "benchmarks", name, "source", "path")
+    if study.receipts.timestamp is not None:
+        yield from _outside(loaded, study.receipts.timestamp.roots, "receipts", "timestamp", "roots")
 
 
 def _outside(loaded: LoadedStudy, written: str, *where: str) -> Iterator[Problem]:

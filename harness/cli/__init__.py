@@ -18,10 +18,11 @@ def main() -> None:
         version=_version,
         help_on_error=False,
     )
-    from harness.cli import prereg, run
+    from harness.cli import prereg, run, trust
 
     run.register(app)
     prereg.register(app)
+    trust.register(prereg.group)
     try:
         app()
     except Refused as error:

@@ -101,6 +101,10 @@ def verify(study: Path | None = None, *, json: bool = False) -> None:
             note(f"changed, without effect on the lock: {line}")
         for run in result.runs:
             note(run)
+        for line in result.receipts:
+            note(f"receipt: {line}")
+        for line in result.unverified:
+            note(f"receipt, open: {line}")
         if result.sound:
             print(f"all as locked: {result.lock}")
     sys.exit(DONE if result.sound else MISMATCH)
