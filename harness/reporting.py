@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from harness.cells import Cell, cells_of, finished_in
-from harness.chain import accepted_locks, read_chain, verify_log
+from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
 from harness.ledger.duck import connect
@@ -85,7 +86,12 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
             study=root.loaded.study,
             connection=connect([run for run in ledgers.values() if run is not None]),
             runs=tuple(_run_fact(root, cell, ledgers[cell.run_id]) for cell in cells),
-            lock=replace(lock, environment=environment(), event_head=log.head),
+            lock=replace(
+                lock,
+                environment=environment(),
+                event_head=log.head,
+                differences=(*lock.differences, *_foreign(root, cells, finished_runs(log.events))),
+            ),
             events=tuple(_event(e) for e in log.events),
             marks=_marks(root),
             generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
@@ -95,6 +101,24 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
     raise Refused(
         Problem("runs end faster than they can be read; try again in a moment", file=str(root.runs))
     )
+
+
+def _foreign(root: StudyRoot, cells: list[Cell], logged: Mapping[str, str]) -> Iterator[str]:
+    """Runs that were not made under this plan, or are not those that ended under it, a sentence each.
+
+    What a run's own files say is compared with the log; `prereg verify` also derives it from the ledger.
+    """
+    if root.exploratory:
+        return
+    for cell in cells:
+        folder = root.folder(cell)
+        facts, marker = read_json(folder.facts), read_json(folder.marker)
+        if facts is not None and facts.get("lock") not in root.accepted:
+            yield f"the run {cell.run_id} was made under another lock ({facts.get('lock')})"
+        if marker is not None and marker.get("content_digest") != logged.get(
+            cell.run_id, marker.get("content_digest")
+        ):
+            yield f"the run {cell.run_id} is not the one whose end the event log recorded"
 
 
 def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:

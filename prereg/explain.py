@@ -74,8 +74,16 @@ class Explained:
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Explained]:
     """Each of the errors of a validation of `model`."""
-    for detail in error.errors(include_url=False):
+    details = error.errors(include_url=False)
+    places = [detail["loc"] for detail in details]
+    for detail in details:
+        if detail["type"] == "too_short" and any(_below_it(place, detail["loc"]) for place in places):
+            continue  # only valid entries were counted, and those that are not are reported themselves
         yield _explain_one(detail, *_walk(model, detail["loc"]))
+
+
+def _below_it(place: Sequence[str | int], above: Sequence[str | int]) -> bool:
+    return len(place) > len(above) and tuple(place[: len(above)]) == tuple(above)
 
 
 def _explain_one(detail: Mapping[str, Any], path: Where, owner: Any, here: Any) -> Explained:

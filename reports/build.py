@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports import words
 from reports.comparisons import compare_all
-from reports.content import ReportContent
+from reports.content import ReportContent, Section
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
 from reports.ledger import read_ledger
 from reports.scores import Evidence, in_order
-from reports.sections import accuracy, costs, design, flow, length, lock, progress, ranking, verdicts
+from reports.sections import (
+    accuracy,
+    costs,
+    design,
+    deviations,
+    flow,
+    length,
+    lock,
+    progress,
+    ranking,
+    verdicts,
+)
 from reports.verdicts import judge
+
+EXPLORATORY = "Exploratory: no verdict"
+"""What stands beside the heading of everything that no hypothesis registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +73,11 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         forest=forest,
         flags=_flags(evidence, inputs),
         sections=(
-            ranking.build(evidence),
-            progress.build(evidence),
-            accuracy.build(evidence),
-            length.build(evidence),
+            deviations.build(inputs.lock, inputs.events),
+            exploratory(ranking.build(evidence)),
+            exploratory(progress.build(evidence)),
+            exploratory(accuracy.build(evidence)),
+            exploratory(length.build(evidence)),
             costs.build(evidence),
             flow.build(evidence),
             design.build(evidence),
@@ -73,6 +88,11 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         data=(accuracy.evaluations_table(evidence),),
     )
     return cleaned(content)
+
+
+def exploratory(section: Section) -> Section:
+    """A section whose results the lock does not name, marked so that nobody takes one for a verdict."""
+    return replace(section, label=EXPLORATORY)
 
 
 def write_report(content: ReportContent, folder: Path) -> ReportPaths:
@@ -121,6 +141,8 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
     """What a reader must know before believing any of it, the gravest first."""
     study = evidence.study
     found = [f"Differs from the lock: {difference}" for difference in inputs.lock.differences]
+    found.extend(deviations.amendment_line(one) for one in inputs.lock.amendments)
+    found.extend(f"A receipt of the lock does not hold: {fault}" for fault in inputs.lock.receipt_faults)
     missing = len(study.arms) * len(study.models) * len(study.seeds) - sum(
         flow.analysed(evidence, run) for run in evidence.runs
     )
@@ -139,6 +161,6 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
             f"The ledger holds {words.plural(len(extra), 'run')} that the study does not plan; not analysed."
         )
     found.extend(length.flags(evidence))
-    if count := lock.looks(inputs.events):
-        found.append(f"Results were looked at {words.plural(count, 'time')} before all runs were complete.")
+    if line := deviations.looks_line(inputs.events):
+        found.append(line)
     return tuple(found)
