@@ -5,17 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from cyclopts import App
-
 from harness.cli.output import emit, note
+from harness.cli.prereg import group
 
 
-def register(group: App) -> None:
-    """Add the commands to the group `prereg`."""
-    for command in (stamp, amend, diff, export):
-        group.command(command)
-
-
+@group.command
 def stamp(
     study: Path | None = None,
     *,
@@ -60,6 +54,7 @@ def stamp(
     print(done.lock)
 
 
+@group.command
 def amend(study: Path | None = None, *, reason: str, json: bool = False) -> None:
     """Change a locked plan on record: a new lock that points at the old one, and says what was known by then.
 
@@ -95,6 +90,7 @@ def amend(study: Path | None = None, *, reason: str, json: bool = False) -> None
     print(done.lock.sha256)
 
 
+@group.command
 def diff(first: Path, second: Path, *, json: bool = False) -> None:
     """Show what differs between two plans, field by field.
 
@@ -119,6 +115,7 @@ def diff(first: Path, second: Path, *, json: bool = False) -> None:
         print("the plans are equal")
 
 
+@group.command
 def export(
     study: Path | None = None,
     *,
