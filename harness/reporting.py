@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -91,6 +91,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
                 environment=environment(),
                 event_head=log.head,
                 differences=(*lock.differences, *_foreign(root, cells, finished_runs(log.events))),
+                left_behind=_left_behind(cells, log.events),
             ),
             events=tuple(_event(e) for e in log.events),
             marks=_marks(root),
@@ -119,6 +120,13 @@ def _foreign(root: StudyRoot, cells: list[Cell], logged: Mapping[str, str]) -> I
             cell.run_id, marker.get("content_digest")
         ):
             yield f"the run {cell.run_id} is not the one whose end the event log recorded"
+
+
+def _left_behind(cells: list[Cell], events: Sequence[LoggedEvent]) -> tuple[str, ...]:
+    """Runs that the log says ended, and that the plan does not name (any more)."""
+    planned = {cell.run_id for cell in cells}
+    ended = dict.fromkeys(str(e.data.get("run")) for e in events if e.kind == "run_finished")
+    return tuple(run for run in ended if run not in planned)
 
 
 def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:

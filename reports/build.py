@@ -142,6 +142,11 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
     study = evidence.study
     found = [f"Differs from the lock: {difference}" for difference in inputs.lock.differences]
     found.extend(deviations.amendment_line(one) for one in inputs.lock.amendments)
+    if behind := inputs.lock.left_behind:
+        found.append(
+            f"{words.plural(len(behind), 'run')} of the plan of before are on record and are no longer "
+            f"planned: {words.joined(behind[:6])}{' and more' if len(behind) > 6 else ''}."
+        )
     found.extend(f"A receipt of the lock does not hold: {fault}" for fault in inputs.lock.receipt_faults)
     missing = len(study.arms) * len(study.models) * len(study.seeds) - sum(
         flow.analysed(evidence, run) for run in evidence.runs

@@ -70,6 +70,8 @@ class LockFact:
     receipts_open: tuple[str, ...] = ()
     """Receipts that are owed, or that could not be looked at."""
     amendments: tuple[AmendmentFact, ...] = ()
+    left_behind: tuple[str, ...] = ()
+    """Runs that ended under a plan of before, and that the present plan does not name."""
 
 
 @dataclass(frozen=True, slots=True)

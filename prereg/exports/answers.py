@@ -84,6 +84,11 @@ def runs_planned(study: Study) -> str:
     """How many runs, and why so many."""
     arms, models, seeds = len(study.arms), len(study.models), len(study.seeds)
     return (
-        f"{arms * models * seeds} runs: {arms} arms x {models} models x {seeds} training seeds "
+        f"{_count(arms * models * seeds, 'run')}: {_count(arms, 'arm')} x {_count(models, 'model')} x "
+        f"{_count(seeds, 'training seed')} "
         f"({', '.join(map(str, study.seeds))}), paired across arms. The unit of replication is the seed."
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from prereg.lock import utc_text
 from prereg.problems import Problem, Refused
-from prereg.receipts.protocol import BadReceipt, Claim, Kind, Receipt, Unverifiable, message, text_of
+from prereg.receipts.protocol import BadReceipt, Claim, Kind, Owed, Receipt, Unverifiable, message, text_of
 from prereg.wanted import SshReceipt
 
 NAMESPACE = "prereg-lock@matched-compute-harness"
@@ -40,9 +40,12 @@ class SshNotary:
     kind: Kind = "ssh"
 
     def stamp(self, digest: str, at: datetime) -> Receipt:
-        """A signature of the digest. The key must be the one that the study names, if it names one."""
+        """A signature of the digest. The key must be the one that the study names, if it names one.
+
+        Without a key it is owed.
+        """
         if self.key is None:
-            raise Refused(Problem("no key was named", hint="Give `--ssh-key ~/.ssh/id_ed25519`."))
+            raise Owed("no key was named; give `--ssh-key`, e.g. `--ssh-key ~/.ssh/id_ed25519`")
         if not self.key.is_file():
             raise Refused(Problem("there is no such key", file=str(self.key)))
         command = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(self.key), "-n", NAMESPACE]

@@ -50,7 +50,8 @@ def looks_line(events: tuple[Event, ...]) -> str:
 
 def amendment_line(one: AmendmentFact) -> str:
     """For the first page: what was changed, when, why, what was known, and what follows."""
-    fields = words.plural(len(one.changes), "field")
+    names = tuple(change.split(":")[0] for change in one.changes)
+    fields = words.joined(names if len(names) <= 4 else (*names[:3], f"{len(names) - 3} further fields"))
     line = f"The plan was amended on {one.at} ({fields}), with {one.known}; reason given: {one.reason}"
     line += "" if line.endswith(".") else "."
     if one.affected:

@@ -5,44 +5,25 @@ Never a traceback. The same numbers give the same mutants; the slow test goes th
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import sys
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.cli import main
 from prereg.starter import starter_files
+from tests.inprocess import called
 from tests.prereg.mutants import mutant
 
 TEXT = starter_files("builtin")["study.yaml"]
-
-
-def called(*arguments: str) -> tuple[int, str]:
-    """Exit code and standard output of `harness ARGUMENTS`, in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["harness", *arguments]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        try:
-            main()
-        except SystemExit as end:
-            return int(end.code or 0), out.getvalue()
-    return 0, out.getvalue()
 
 
 def fault(content: bytes, path: Path) -> str | None:
     """What is wrong with how a study file is answered; None if it is accepted, or refused with places."""
     path.write_bytes(content)
     try:
-        code, printed = called("plan", str(path), "--json")
+        code, printed, _ = called("plan", str(path), "--json")
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     if code == 0:
@@ -84,11 +65,9 @@ def test_five_thousand_mutants_are_accepted_or_refused_with_a_place(tmp_path: Pa
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
-trees = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
-    max_leaves=12,
-)
+names = st.text(max_size=12)
+nested = st.lists(scalars, max_size=3) | st.dictionaries(names, scalars, max_size=3)
+trees = scalars | nested | st.lists(nested, max_size=3) | st.dictionaries(names, nested, max_size=3)
 SECTIONS = (
     "schema_version", "id", "title", "authors", "kind", "data_status", "models", "data", "trainer", "arms",
     "seeds", "budget", "evaluation", "hypotheses", "families", "environment", "receipts", "exploratory",

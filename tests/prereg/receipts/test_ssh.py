@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prereg.problems import Refused
-from prereg.receipts.protocol import BadReceipt, Receipt
+from prereg.receipts.protocol import BadReceipt, Owed, Receipt
 from prereg.receipts.ssh import NAMESPACE, SshNotary, fingerprint
 from prereg.wanted import SshReceipt
 
@@ -88,5 +88,5 @@ def test_a_key_that_is_not_there_or_cannot_sign_is_named(tmp_path: Path) -> None
     (tmp_path / "junk").chmod(0o600)
     with pytest.raises(Refused, match="could not sign"):
         SshNotary(None, tmp_path / "junk").stamp(DIGEST, NOON)
-    with pytest.raises(Refused, match="--ssh-key"):
+    with pytest.raises(Owed, match="--ssh-key"):
         SshNotary(None).stamp(DIGEST, NOON)
