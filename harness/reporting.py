@@ -126,7 +126,7 @@ def _left_behind(cells: list[Cell], events: Sequence[LoggedEvent]) -> tuple[str,
     """Runs that the log says ended, and that the plan does not name (any more)."""
     planned = {cell.run_id for cell in cells}
     ended = dict.fromkeys(str(e.data.get("run")) for e in events if e.kind == "run_finished")
-    return tuple(run for run in ended if run not in planned)
+    return tuple(sorted(run for run in ended if run not in planned))
 
 
 def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
@@ -152,8 +152,18 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
         receipt_faults=tuple(str(p).replace("\n    ", " ") for p in receipts.problems),
         receipts_open=(*receipts.unverifiable, *receipts.owed),
         amendments=tuple(_amendment(one) for one in chain[1:]),
+        overlaps=tuple(_overlaps(lock)),
     )  # fmt: skip
     return StudyRoot.locked(loaded, lock.sha256, accepted_locks(chain)), fact
+
+
+def _overlaps(lock: Lock) -> Iterator[str]:
+    for name, source in lock.sources.items():
+        if source.overlap is not None and source.overlap.matched:
+            yield (
+                f"{source.overlap.matched} of the {source.overlap.problems} problems of "
+                f"{name.removeprefix('data.benchmarks.')} are training prompts too, as the plan allows."
+            )
 
 
 def _amendment(lock: Lock) -> AmendmentFact:

@@ -14,9 +14,9 @@ from harness.modelcheck import model_problems
 from harness.models import WANTED_FILES, model_folder
 from harness.tasks.problems import Task
 from harness.tasks.resolve import load_task
-from prereg.contamination import contaminated, find_matches
+from prereg.contamination import above_limit, measured
 from prereg.digests import digest_file, digest_folder
-from prereg.lock import SourceDigest
+from prereg.lock import Overlap, SourceDigest
 from prereg.problems import Problem, Refused
 from prereg.source import LoadedStudy
 from prereg.sources import Benchmark, BuiltinModel, HubModel, Model, TaskSource, Training
@@ -81,11 +81,14 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
         sources["receipts.timestamp.roots"] = _roots_digest(loaded, wanted.roots)
     trained = texts.pop(("data", "training"))
     benchmarks = {path[-1]: problems_of for path, problems_of in texts.items()}
-    problems.extend(contaminated(loaded, trained, benchmarks))
+    for name, texts_of in benchmarks.items():
+        overlap = measured(trained, texts_of)
+        field = f"data.benchmarks.{name}"
+        sources[field] = sources[field].model_copy(update={"overlap": overlap})
+        notes.append(f"{field}: {_said(overlap)}")
+        problems.extend(above_limit(loaded, name, overlap))
     for name, model in study.models.items():
         problems.extend(model_problems(loaded, name, model_folder(model.source, loaded.folder), prompts))
-    if not problems and study.data.contamination_limit:
-        notes.extend(_overlaps(trained, benchmarks))
     return Resolved(sources, tuple(problems), tuple(notes))
 
 
@@ -105,12 +108,16 @@ def _grader_digest(part: Training | Benchmark, task: Task) -> tuple[SourceDigest
         return SourceDigest(what=f"the grader {grader.version}", sha256=digest), unreadable
 
 
-def _overlaps(trained: list[str], problems: dict[str, list[str]]) -> Iterator[str]:
-    """What the declared limit lets through, a sentence a benchmark."""
-    for name, texts in problems.items():
-        if matches := find_matches(trained, texts):
-            counted = f"{len(matches)} of {len(texts)} problems of {name}"
-            yield f"{counted} stand among the training prompts, as allowed"
+def _said(overlap: Overlap) -> str:
+    """What was measured of a benchmark, and what of it the declared limit lets through."""
+    if not overlap.matched:
+        return f"none of its {overlap.problems} problems stands among the training prompts"
+    listed = "; ".join(overlap.listed[:5]) + ("; ..." if overlap.matched > 5 else "")
+    return (
+        f"{overlap.matched} of its {overlap.problems} problems stand among the training prompts, as allowed "
+        f"({overlap.exact} exact, {overlap.normalised} normalised, {overlap.ngram} by a run of words): "
+        f"{listed}"
+    )
 
 
 def _model_digest(loaded: LoadedStudy, name: str, model: Model) -> SourceDigest:

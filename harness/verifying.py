@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from harness.locking import differences_from, verify_ends
 from harness.stamping import check_receipts
 from prereg.events import read_events
 from prereg.layout import StudyLayout
+from prereg.lock import Lock
 from prereg.problems import LockMismatch, Refused
 from prereg.source import load_study
 
@@ -46,8 +48,11 @@ class Verification:
         return asdict(self) | {"sound": self.sound}
 
 
-def verify_study(path: Path) -> Verification:
+def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
     """Compare study, sources and code with the lock, and check the event log and every file of every run.
+
+    `published` are heads of the event log, or SHA-256 of locks, that others have had: the log must hold them.
+    That finds what nothing in the folder can: entries cut off at its end, or a log made anew.
 
     Raises Refused or LockMismatch where the study or its lock cannot be read at all.
     """
@@ -81,6 +86,7 @@ def verify_study(path: Path) -> Verification:
         if logged is not None and digest != logged:
             problems.append(f"{folder.path}: its content is not what the event log recorded when it finished")
         lines.append(f"{cell.run_id}: {run.totals.updates} updates, content {digest[:16]}")
+    problems.extend(_not_held(layout, chain, published))
     receipts = check_receipts(layout, chain)
     problems.extend(str(p) for p in receipts.problems)
     return Verification(
@@ -92,6 +98,21 @@ def verify_study(path: Path) -> Verification:
         (*(str(claim) for claim in receipts.claims), *receipts.earlier),
         (*receipts.unverifiable, *receipts.owed),
     )
+
+
+def _not_held(layout: StudyLayout, chain: Sequence[Lock], published: Sequence[str]) -> Iterator[str]:
+    """Published digests that neither the event log nor the locks hold."""
+    try:
+        held = {event.sha256 for event in read_events(layout.events).events}
+    except LockMismatch:
+        held = set()
+    held |= {lock.sha256 for lock in chain}
+    for digest in published:
+        if digest.strip().lower() not in held:
+            yield (
+                f"{layout.events}: {digest} was published, and neither the event log nor a lock holds it: "
+                "entries were cut off, or the log was made anew"
+            )
 
 
 def _finished_digests(layout: StudyLayout) -> dict[str, str]:

@@ -39,6 +39,26 @@ DOES_NOT_PROVE = (
 )
 
 
+class Overlap(Section):
+    """How many of a benchmark's problems stand among the training prompts, each by its strictest match."""
+
+    problems: Count
+    """Of the benchmark."""
+    exact: int
+    """The same text."""
+    normalised: int
+    """The same but for case, white space and punctuation."""
+    ngram: int
+    """A run of 13 words stands in both."""
+    listed: tuple[Text, ...] = ()
+    """The first of them."""
+
+    @property
+    def matched(self) -> int:
+        """All of them."""
+        return self.exact + self.normalised + self.ngram
+
+
 class SourceDigest(Section):
     """What a source resolved to when the study was locked."""
 
@@ -49,6 +69,8 @@ class SourceDigest(Section):
     """Problems of a task; None for what is not counted."""
     files: dict[str, Sha256] = Field(default_factory=dict)
     """SHA-256 of each file of a folder, by its path there."""
+    overlap: Overlap | None = None
+    """Of a benchmark, with the training prompts."""
 
 
 class CodeVersion(Section):

@@ -161,6 +161,7 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
         found.append(
             f"The budget in {' and in '.join(unread)} holds not one update: it reads the start policy."
         )
+    found.extend(inputs.lock.overlaps)
     if extra := flow.unplanned(evidence):
         found.append(
             f"The ledger holds {words.plural(len(extra), 'run')} that the study does not plan; not analysed."

@@ -70,6 +70,8 @@ class LockFact:
     receipts_open: tuple[str, ...] = ()
     """Receipts that are owed, or that could not be looked at."""
     amendments: tuple[AmendmentFact, ...] = ()
+    overlaps: tuple[str, ...] = ()
+    """Benchmarks of which problems stand among the training prompts, as the plan allows; a sentence each."""
     left_behind: tuple[str, ...] = ()
     """Runs that ended under a plan of before, and that the present plan does not name."""
 

@@ -319,3 +319,16 @@ def test_exports_are_of_the_locked_plan_and_hold_digests(study: Path, tmp_path: 
         assert graph[name]["sha256"] == hashlib.sha256((study.parent / name).read_bytes()).hexdigest()
     with pytest.raises(Refused, match="study's folder"):
         export_study(study, "ro-crate", tmp_path / "out")
+
+
+def test_a_tail_that_was_cut_off_is_found_by_a_published_head(study: Path, tmp_path: Path) -> None:
+    log = StudyLayout.of(study).events
+    before = log.read_bytes()
+    done = stamp_study(study, Asked(ssh_key=make_key(tmp_path / "key")))
+    assert verify_study(study, [done.head, done.lock]).sound
+    log.write_bytes(before)
+    StudyLayout.of(study).receipts.unlink()
+    assert verify_study(study).sound  # nothing in the folder shows it
+    found = verify_study(study, [done.head])
+    assert not found.sound
+    assert "was published" in found.problems[0]
