@@ -119,9 +119,10 @@ def above_limit(loaded: LoadedStudy, name: str, overlap: Overlap) -> Iterator[Pr
     limit, share = loaded.study.data.contamination_limit, overlap.matched / overlap.problems
     if share > limit:
         more = f"; and {overlap.matched - 5} more" if overlap.matched > 5 else ""
+        listed = f"{'; '.join(overlap.listed[:5])}{more}"
         message = (
             f"{overlap.matched} of {overlap.problems} problems of benchmark `{name}` ({share:.1%}) stand "
-            f"among the training prompts, more than the limit of {limit:.1%}: {'; '.join(overlap.listed[:5])}{more}"
+            f"among the training prompts, more than the limit of {limit:.1%}: {listed}"
         )
         hint = "Remove them from the training prompts, or raise `data.contamination_limit` and say why."
         yield loaded.problem(message, "data", "benchmarks", name, hint=hint, at_key=True)
