@@ -94,7 +94,7 @@ def sets_runs_aside(fields: Iterable[str]) -> bool:
 _TEXT = (
     "study.title", "study.authors", "study.description", "study.exploratory", "study.receipts",
     "study.data_status", "study.environment.slots", "study.environment.commit_seconds",
-    "study.environment.acknowledge_dirty_code", "study.evaluation.pass_k",
+    "study.environment.acknowledge_dirty_code", "study.evaluation.pass_k", "study.evaluation.token_caps",
 )  # fmt: skip
 """Changes of these touch no hypothesis: what is told, and how runs are placed, not what they are."""
 

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 
 from prereg.fields import AXES, Axis, Count, Name, Positive, Section, Text
 from prereg.hypotheses import Family, Hypothesis
+from prereg.sideeffects import Control, Strata
 from prereg.sources import Data, Model
 from prereg.trainer import Trainer
 from prereg.wanted import Receipts
@@ -62,6 +63,8 @@ class Evaluation(Section):
     grid: Grid | None = None
     pass_k: tuple[Count, ...] = (1, 2, 4, 8, 16, 32)
     """The values of k for which the report shows pass@k."""
+    token_caps: tuple[Count, ...] | None = None
+    """Caps in tokens at which accuracy is shown; left out, ten up to the largest `max_new_tokens`."""
     max_batch: Count = 1024
     """Sequences decoded at once in evaluation."""
 
@@ -127,6 +130,10 @@ class Study(Section):
     """What is claimed; each gets a verdict."""
     families: dict[Name, Family] = Field(default_factory=dict)
     """Hypotheses that share one error rate, by name."""
+    controls: dict[Name, Control] = Field(default_factory=dict)
+    """Bounds on side effects, by name: an arm that breaks one is flagged, or voided."""
+    strata: Strata | None = None
+    """Groups of problems by difficulty, within which the registered differences are also shown."""
     environment: Environment = Environment()
     receipts: Receipts = Receipts()
     """Who is to sign the lock, and who is to say when it existed: `harness prereg stamp`."""

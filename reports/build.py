@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports import words
 from reports.comparisons import compare_all
 from reports.content import ReportContent, Section
+from reports.details import read_details
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
 from reports.ledger import read_ledger
@@ -22,8 +24,12 @@ from reports.sections import (
     lock,
     progress,
     ranking,
+    regression,
+    sideeffects,
+    strata,
     verdicts,
 )
+from reports.sideeffects import Checked, check_all, voided
 from reports.verdicts import judge
 
 EXPLORATORY = "Exploratory: no verdict"
@@ -47,7 +53,11 @@ def build_report(inputs: ReportInputs) -> ReportContent:
     """
     study = inputs.study
     evidence = Evidence(study, in_order(study, inputs.runs), read_ledger(inputs.connection))
-    comparisons = compare_all(evidence)
+    checked = check_all(evidence)
+    comparisons = voided(evidence, compare_all(evidence), checked)
+    details = read_details(inputs.connection, evidence)
+    by_difficulty = strata.build(evidence, details, comparisons)
+    adjusted = regression.table(inputs.connection, evidence)
     judged = judge(study, inputs.lock, inputs.marks, comparisons)
     results = tuple(
         verdicts.result(evidence, hypothesis, comparisons[hypothesis.id], verdict)
@@ -71,13 +81,15 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         order=" ".join(ranking.words_of_order(evidence, model) for model in study.models),
         hypotheses=results,
         forest=forest,
-        flags=_flags(evidence, inputs),
+        flags=_flags(evidence, inputs, checked),
         sections=(
             deviations.build(inputs.lock, inputs.events),
             exploratory(ranking.build(evidence)),
             exploratory(progress.build(evidence)),
             exploratory(accuracy.build(evidence)),
-            exploratory(length.build(evidence)),
+            exploratory(length.build(evidence, details, comparisons, adjusted)),
+            *([exploratory(by_difficulty)] if by_difficulty is not None else []),
+            sideeffects.build(evidence, checked),
             costs.build(evidence),
             flow.build(evidence),
             design.build(evidence),
@@ -137,7 +149,7 @@ def _lock_line(evidence: Evidence, lock: LockFact) -> str:
     )
 
 
-def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
+def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked]) -> tuple[str, ...]:
     """What a reader must know before believing any of it, the gravest first."""
     study = evidence.study
     found = [f"Differs from the lock: {difference}" for difference in inputs.lock.differences]
@@ -166,6 +178,7 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
         found.append(
             f"The ledger holds {words.plural(len(extra), 'run')} that the study does not plan; not analysed."
         )
+    found.extend(sideeffects.flags(evidence, checked))
     found.extend(length.flags(evidence))
     if line := deviations.looks_line(inputs.events):
         found.append(line)

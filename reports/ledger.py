@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from prereg.fields import AXES, Axis
@@ -199,8 +200,14 @@ def query(name: str) -> str:
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = run_query(connection, name).to_pylist()
+    return rows
+
+
+def run_query(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
+    """The rows of `queries/<name>.sql`. Raises Refused if the ledger lacks a view or a column."""
     try:
-        table = connection.sql(query(name)).to_arrow_table()
+        return connection.sql(query(name)).to_arrow_table()
     except (duckdb.CatalogException, duckdb.BinderException) as error:
         raise Refused(
             Problem(
@@ -208,8 +215,6 @@ def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, An
                 hint="the views and their columns must be those of docs/ledger.md",
             )
         ) from error
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
 
 
 def _group(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str, Any]]]:

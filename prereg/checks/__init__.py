@@ -13,6 +13,7 @@ from prereg.checks import (
     names,
     power,
     scoreboards,
+    sideeffects,
     training,
 )
 from prereg.problems import Problem, Refused
@@ -62,6 +63,11 @@ RULES: tuple[Rule, ...] = (
     training.schedule_axis_has_budget,
     training.decay_follows_the_matched_axis,
     training.prompts_enough_for_an_update,
+    sideeffects.controls_name_arms,
+    sideeffects.controls_have_a_bound,
+    sideeffects.controls_can_be_measured,
+    sideeffects.strata_are_independent,
+    sideeffects.cut_points_rise,
     power.powered_or_acknowledged,
 )
 """Every rule, in the order in which a reader meets what it checks."""

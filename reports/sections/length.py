@@ -5,8 +5,11 @@ from __future__ import annotations
 from math import isnan
 
 from reports import words
+from reports.comparisons import Comparison
 from reports.content import Column, Prose, Section, Table, Value
+from reports.details import Details
 from reports.scores import Evidence
+from reports.sections import caps, truncation
 from reports.sections.accuracy import mean_tokens
 from reports.sections.common import Group, Moment, arm_model, groups, moments, policies, with_model
 
@@ -17,8 +20,10 @@ LENGTH_FLAG = 1.25
 """So is an arm that writes at least this many times the tokens of another at one budget."""
 
 
-def build(evidence: Evidence) -> Section:
-    """The section."""
+def build(
+    evidence: Evidence, details: Details, comparisons: dict[str, Comparison], regression: Table
+) -> Section:
+    """The section: what needs no model first, what needs most assumptions last."""
     return Section(
         "length",
         "Length, truncation and training signal",
@@ -29,8 +34,26 @@ def build(evidence: Evidence) -> Section:
                 "for it."
             ),
             _evaluation(evidence),
+            caps.figure(evidence, details),
+            truncation.table(evidence, comparisons),
+            Prose(_matched(evidence)),
+            regression,
             _training(evidence),
         ),
+    )
+
+
+def _matched(evidence: Evidence) -> str:
+    """Whether the study has what alone can separate a method from the length of its answers."""
+    names = [name for name, arm in evidence.study.arms.items() if arm.role == "length_matched"]
+    if names:
+        return (
+            f"Length-matched: {words.joined(tuple(names))}. The comparison with it is the one that separates "
+            "what the method does from what longer answers do."
+        )
+    return (
+        "The study has no length-matched arm, which alone separates what a method does from what longer "
+        "answers do; what stands here about length is description."
     )
 
 
