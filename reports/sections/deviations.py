@@ -16,7 +16,8 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
     if lock.differences:
         blocks += [Prose("What differs from the lock:"), Listing(lock.differences)]
     elif lock.digest is not None:
-        blocks.append(Prose("Nothing differs from the lock."))
+        amended = " as it was amended" if lock.amendments else ""
+        blocks.append(Prose(f"Nothing differs from the lock{amended}."))
     else:
         blocks.append(Prose("There is no plan to deviate from: nothing was locked before the runs."))
     for one in lock.amendments:
