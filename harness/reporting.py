@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,20 +13,22 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from harness.cells import Cell, cells_of, finished_in
+from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, last_commit, read_run
-from harness.locking import differences_from, verify_ends, verify_log
+from harness.locking import differences_from, verify_ends
 from harness.now import utc_now
 from harness.roots import RUNNING, StudyRoot
+from harness.stamping import check_receipts
 from harness.versions import environment
-from prereg.events import append_event, read_events
+from prereg.events import LoggedEvent, append_event, read_events
 from prereg.layout import StudyLayout
-from prereg.lock import DOES_NOT_PROVE, Lock, read_lock
+from prereg.lock import DOES_NOT_PROVE, Lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import load_study
-from reports.inputs import Event, LockFact, ReportInputs, RunFact, RunState
+from reports.inputs import AmendmentFact, Event, LockFact, ReportInputs, RunFact, RunState
 
 if TYPE_CHECKING:
     from reports.build import ReportPaths
@@ -89,6 +92,13 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
     for _ in range(ATTEMPTS):
         ledgers = _ledgers(root, cells)
         connection = connect([run for run in ledgers.values() if run is not None], threads=_threads())
+        lock_now = replace(
+            lock,
+            environment=environment(),
+            event_head=log.head,
+            differences=(*lock.differences, *_foreign(root, cells, finished_runs(log.events))),
+            left_behind=_left_behind(cells, log.events),
+        )
         with suppress(duckdb.IOException):
             diverged = _diverged(connection)
             facts = tuple(_run_fact(root, cell, ledgers[cell.run_id], diverged) for cell in cells)
@@ -97,8 +107,8 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
                     study=root.loaded.study,
                     connection=connection,
                     runs=facts,
-                    lock=replace(lock, environment=environment(), event_head=log.head),
-                    events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
+                    lock=lock_now,
+                    events=tuple(_event(e) for e in log.events),
                     marks=_marks(root, cells),
                     generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
                 )
@@ -108,14 +118,40 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
     )
 
 
+def _foreign(root: StudyRoot, cells: list[Cell], logged: Mapping[str, str]) -> Iterator[str]:
+    """Runs that were not made under this plan, or are not those that ended under it, a sentence each.
+
+    What a run's own files say is compared with the log; `prereg verify` also derives it from the ledger.
+    """
+    if root.exploratory:
+        return
+    for cell in cells:
+        folder = root.folder(cell)
+        facts, marker = read_json(folder.facts), read_json(folder.marker)
+        if facts is not None and facts.get("lock") not in root.accepted:
+            yield f"the run {cell.run_id} was made under another lock ({facts.get('lock')})"
+        if marker is not None and marker.get("content_digest") != logged.get(
+            cell.run_id, marker.get("content_digest")
+        ):
+            yield f"the run {cell.run_id} is not the one whose end the event log recorded"
+
+
+def _left_behind(cells: list[Cell], events: Sequence[LoggedEvent]) -> tuple[str, ...]:
+    """Runs that the log says ended, and that the plan does not name (any more)."""
+    planned = {cell.run_id for cell in cells}
+    ended = dict.fromkeys(str(e.data.get("run")) for e in events if e.kind == "run_finished")
+    return tuple(sorted(run for run in ended if run not in planned))
+
+
 def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     layout = StudyLayout.of(path)
     loaded = load_study(path)
     if exploratory:
         return StudyRoot.apart(loaded), LockFact(None)
-    lock = read_lock(layout.lock)
+    chain = read_chain(layout)
+    lock = chain[-1]
     done = finished_in(layout.runs, loaded.study)
-    damaged = verify_log(layout, lock)
+    damaged = verify_log(layout, chain)
     if not damaged and not is_held(layout.runs / RUNNING):
         damaged = verify_ends(layout, done)
     if damaged:
@@ -123,8 +159,34 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     found = differences_from(lock, loaded)
     breaking = tuple(str(d) for d in found if d.refuses)
     changed = tuple(str(d) for d in found if not d.refuses)
-    fact = LockFact(lock.sha256, lock.created, _statements(lock), breaking, changed=changed)
-    return StudyRoot.locked(loaded, lock.sha256), fact
+    receipts = check_receipts(layout, chain)
+    fact = LockFact(
+        lock.sha256, lock.created, _statements(lock), breaking, changed=changed,
+        receipts=(*(str(claim) for claim in receipts.claims), *receipts.earlier),
+        receipt_faults=tuple(str(p).replace("\n    ", " ") for p in receipts.problems),
+        receipts_open=(*receipts.unverifiable, *receipts.owed),
+        amendments=tuple(_amendment(one) for one in chain[1:]),
+        overlaps=tuple(_overlaps(lock)),
+    )  # fmt: skip
+    return StudyRoot.locked(loaded, lock.sha256, accepted_locks(chain)), fact
+
+
+def _overlaps(lock: Lock) -> Iterator[str]:
+    for name, source in lock.sources.items():
+        if source.overlap is not None and source.overlap.matched:
+            yield (
+                f"{source.overlap.matched} of the {source.overlap.problems} problems of "
+                f"{name.removeprefix('data.benchmarks.')} are training prompts too, as the plan allows."
+            )
+
+
+def _amendment(lock: Lock) -> AmendmentFact:
+    made = lock.amends
+    assert made is not None
+    return AmendmentFact(
+        made.number, lock.created, made.reason, str(made.known), tuple(str(c) for c in made.changes),
+        made.affected, made.runs_set_aside, made.known.anything,
+    )  # fmt: skip
 
 
 def _made_up(path: Path, folder: Path | bool) -> tuple[StudyRoot, LockFact]:
@@ -134,6 +196,12 @@ def _made_up(path: Path, folder: Path | bool) -> tuple[StudyRoot, LockFact]:
 
 def _statements(lock: Lock) -> tuple[str, ...]:
     return (*lock.proves, *(f"Not proved. {text}" for text in DOES_NOT_PROVE))
+
+
+def _event(logged: LoggedEvent) -> Event:
+    finished, planned = logged.data.get("finished"), logged.data.get("planned")
+    counts = (finished, planned) if isinstance(finished, int) and isinstance(planned, int) else None
+    return Event(logged.at, logged.kind, logged.summary, counts)
 
 
 def _ledgers(root: StudyRoot, cells: list[Cell]) -> dict[str, RunLedger | None]:
@@ -153,7 +221,7 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: froz
     elif run is not None or facts:
         state = "started"
     recorded = facts.get("lock")
-    if facts and recorded != root.lock:
+    if facts and recorded not in (root.accepted or (root.lock,)):
         note = f"it ran under another lock ({recorded})"
     return RunFact(
         cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),

@@ -25,6 +25,9 @@ class StudyRoot:
     events: Path
     lock: str | None
     """SHA-256 of the lock; None for exploratory and simulated runs."""
+    accepted: tuple[str, ...] = ()
+    """SHA-256 of every lock whose runs are runs of this plan: this one, and those before an amendment that
+    left them as they were."""
     simulated: bool = False
     """Whether the runs were made up from a declared truth."""
 
@@ -38,10 +41,10 @@ class StudyRoot:
         return RunFolder(self.runs / cell.run_id)
 
     @classmethod
-    def locked(cls, loaded: LoadedStudy, lock: str) -> StudyRoot:
+    def locked(cls, loaded: LoadedStudy, lock: str, accepted: tuple[str, ...] = ()) -> StudyRoot:
         """The root of runs under the lock with this SHA-256."""
         layout = StudyLayout.of(loaded.path)
-        return cls(loaded, layout.runs, layout.events, lock)
+        return cls(loaded, layout.runs, layout.events, lock, accepted or (lock,))
 
     @classmethod
     def apart(cls, loaded: LoadedStudy) -> StudyRoot:
@@ -63,4 +66,4 @@ def open_root(path: Path, *, exploratory: bool) -> StudyRoot:
         check(loaded)
         return StudyRoot.apart(loaded)
     locked = locked_study(path)
-    return StudyRoot.locked(locked.loaded, locked.lock.sha256)
+    return StudyRoot.locked(locked.loaded, locked.lock.sha256, locked.accepted)

@@ -26,6 +26,8 @@ class StudyLayout:
     simulated: Path
     """Runs that were made up from a declared truth."""
     report: Path
+    receipts: Path
+    """What others say of the lock."""
 
     @classmethod
     def of(cls, study: str | os.PathLike[str]) -> StudyLayout:
@@ -42,7 +44,16 @@ class StudyLayout:
             exploratory=path.with_suffix(".exploratory"),
             simulated=path.with_suffix(".simulated"),
             report=path.with_suffix(".report"),
+            receipts=path.with_suffix(".receipts.json"),
         )
+
+    def earlier_lock(self, number: int) -> Path:
+        """The lock that the amendment of this number, from 1, replaced."""
+        return self.study.with_suffix(f".lock.{number}.json")
+
+    def earlier_runs(self, number: int) -> Path:
+        """The runs that the amendment of this number set aside."""
+        return self.study.with_suffix(f".runs.{number}")
 
 
 def _may_be_study(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from prereg.fields import Axis
 from prereg.hypotheses import Family, Hypothesis, PassMetric, PowerAssumption
@@ -46,6 +46,12 @@ _SEEN = {
 def render_plan(study: Study) -> str:
     """A study as Markdown that also reads as plain text."""
     return "\n".join(_lines(study)) + "\n"
+
+
+def part_of_plan(study: Study, part: Literal["claims", "arms", "data", "budget"]) -> str:
+    """One part of `render_plan`, without its heading."""
+    parts = {"claims": _hypotheses, "arms": _arms, "data": _data, "budget": _budget}
+    return "\n".join(list(parts[part](study))[3:]).strip()
 
 
 def _lines(study: Study) -> Iterator[str]:

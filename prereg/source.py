@@ -132,19 +132,27 @@ def _open_without_waiting(path: str, flags: int) -> int:
 def decode(content: bytes, file: str) -> str:
     """UTF-8 text; a byte-order mark of UTF-8 is read and dropped, as editors do."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        hint = "Save it again as UTF-8."
+        raise Refused(Problem("the file is UTF-16, expected UTF-8", file=file, line=1, column=1, hint=hint))
+    if (zero := content.find(b"\0")) >= 0:
+        line, column = _place_of(content, zero)
+        hint = "Save it as UTF-8 text."
         raise Refused(
-            Problem("the file is UTF-16, expected UTF-8", file=file, hint="Save it again as UTF-8.")
+            Problem("the file is binary, expected text", file=file, line=line, column=column, hint=hint)
         )
-    if b"\0" in content:
-        raise Refused(Problem("the file is binary, expected text", file=file))
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = content[: error.start]
-        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        line, column = _place_of(content, error.start)
         message = f"the byte 0x{content[error.start]:02X} is not UTF-8"
         hint = "Save the file again as UTF-8."
         raise Refused(Problem(message, file=file, line=line, column=column, hint=hint)) from None
+
+
+def _place_of(content: bytes, at: int) -> tuple[int, int]:
+    """Line and column, from 1, of a byte."""
+    before = content[:at]
+    return before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
 
 
 def placed(
@@ -210,6 +218,8 @@ def _outside_paths(loaded: LoadedStudy) -> Iterator[Problem]:
     for name, benchmark in study.data.benchmarks.items():
         if isinstance(benchmark.source, FileTask):
             yield from _outside(loaded, benchmark.source.path, "data", "benchmarks", name, "source", "path")
+    if study.receipts.timestamp is not None:
+        yield from _outside(loaded, study.receipts.timestamp.roots, "receipts", "timestamp", "roots")
 
 
 def _outside(loaded: LoadedStudy, written: str, *where: str) -> Iterator[Problem]:

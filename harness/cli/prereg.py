@@ -76,20 +76,22 @@ def lock(study: Path | None = None, *, json: bool = False) -> None:
 
 
 @group.command
-def verify(study: Path | None = None, *, json: bool = False) -> None:
+def verify(study: Path | None = None, *, head: list[str] | None = None, json: bool = False) -> None:
     """Re-derive everything the lock holds and name each thing that differs. Exits with 4 if anything does.
 
     Parameters
     ----------
     study
         The study file; left out, the one in this folder.
+    head
+        A head of the event log, or the SHA-256 of a lock, that was published: it must be held. Repeatable.
     json
         Print one JSON document.
     """
     from harness.verifying import verify_study
     from prereg.layout import find_study
 
-    result = verify_study(study or find_study())
+    result = verify_study(study or find_study(), head or ())
     if json:
         emit(result.to_json())
     else:
@@ -101,6 +103,10 @@ def verify(study: Path | None = None, *, json: bool = False) -> None:
             note(f"changed, without effect on the lock: {line}")
         for run in result.runs:
             note(run)
+        for line in result.receipts:
+            note(f"receipt: {line}")
+        for line in result.unverified:
+            note(f"receipt, open: {line}")
         if result.sound:
             print(f"all as locked: {result.lock}")
     sys.exit(DONE if result.sound else MISMATCH)
