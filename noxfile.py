@@ -90,6 +90,12 @@ def bench(session: nox.Session) -> None:
 
 
 @checked
+def calibration(session: nox.Session) -> None:
+    """Simulate a hundred thousand studies and write docs/calibration.md; some minutes."""
+    python(session, "-m", "tests.calibration", "docs/calibration.md", *session.posargs, env=ONE_THREAD)
+
+
+@checked
 def demo(session: nox.Session) -> None:
     """Lock, run and report the built-in study in a new folder."""
     folder = ROOT / ".nox" / "demo"

@@ -20,13 +20,13 @@ ROUNDS = 7
 def measure() -> Document:
     """Medians of wall seconds; the bare interpreter's start stands beside them."""
     bare, help_text, lock = Timing(), Timing(), Timing()
-    _once(Timing(), ["-m", "harness", "--help"])
+    once(Timing(), ["-m", "harness", "--help"])
     for _ in range(ROUNDS):
-        _once(bare, ["-c", "pass"])
-        _once(help_text, ["-m", "harness", "--help"])
+        once(bare, ["-c", "pass"])
+        once(help_text, ["-m", "harness", "--help"])
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(STUDY, folder)
-            _once(lock, ["-m", "harness", "prereg", "lock", STUDY.name], Path(folder))
+            once(lock, ["-m", "harness", "prereg", "lock", STUDY.name], Path(folder))
     found = {"python -c pass": bare, "harness --help": help_text, "harness prereg lock": lock}
     return {
         "what": "child processes from start to end",
@@ -38,9 +38,8 @@ def measure() -> Document:
     }
 
 
-def _once(timing: Timing, arguments: list[str], folder: Path | None = None) -> None:
-    """Run one child; raises CalledProcessError, with what it printed, if it fails."""
-
+def once(timing: Timing, arguments: list[str], folder: Path | None = None) -> float:
+    """Run one child and return its wall seconds; raises RuntimeError, with what it printed, if it fails."""
     before, begun = os.times(), time.perf_counter()
     child = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=child_environment(), capture_output=True, text=True
@@ -50,6 +49,7 @@ def _once(timing: Timing, arguments: list[str], folder: Path | None = None) -> N
         raise RuntimeError(f"{arguments} failed:\n{child.stdout}{child.stderr}")
     timing.wall.append(wall)
     timing.cpu.append(sum(after[2:4]) - sum(before[2:4]))  # user and system time of children
+    return wall
 
 
 if __name__ == "__main__":

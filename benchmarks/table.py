@@ -9,8 +9,16 @@ from pathlib import Path
 from benchmarks.measuring import Document
 
 NAMES = (
-    "start_up", "ledger_share", "ledger_bytes", "credit_cost", "statistics_pass", "against_trl", "engines",
-)  # fmt: skip
+    "start_up",
+    "planning",
+    "scale",
+    "ledger_share",
+    "ledger_bytes",
+    "credit_cost",
+    "statistics_pass",
+    "against_trl",
+    "engines",
+)
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"

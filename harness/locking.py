@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cells import finished_in
+from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.now import utc_now
-from harness.resolving import resolve_sources
+from harness.resolving import Resolved, resolve_sources
 from harness.versions import code_version, environment
 from prereg.checks import check
 from prereg.difference import Difference, compare, mismatch
-from prereg.events import LoggedEvent, append_event, head, read_events
+from prereg.events import append_event, head, read_events
 from prereg.layout import StudyLayout
-from prereg.lock import Lock, make_lock, read_lock, write_lock
+from prereg.lock import CodeVersion, Lock, LockedPower, make_lock, read_lock, write_lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import LoadedStudy, load_study
 
@@ -28,34 +29,76 @@ class LockedStudy:
     lock: Lock
     differences: tuple[Difference, ...]
     """What differs without refusing a run: the environment, the commit, comments in the file."""
+    accepted: tuple[str, ...]
+    """SHA-256 of every lock whose runs are runs of this plan."""
 
 
 def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
     """Check a study, resolve its sources, write its lock and begin its event log.
 
     Returns the lock, notes on what was found and allowed, and the head of the event log. Raises Refused,
-    naming every line, if the study cannot be locked, is locked already, or has runs.
+    naming every line, if the study cannot be locked, is locked already, or has runs. A lock that a crash cut
+    off before its first event is completed.
     """
     loaded = load_study(path)
     layout = StudyLayout.of(path)
+    if (cut_off := _cut_off_lock(loaded, layout)) is not None:
+        _begin_log(layout, cut_off)
+        return cut_off, ("completed a lock that was cut off before its first event",), head(layout.events)
     check(loaded)
     _refuse_traces(loaded, layout)
     resolved = resolve_sources(loaded)
     if resolved.problems:
         raise Refused(*resolved.problems)
-    now = utc_now()
     code = code_version()
-    lock = make_lock(loaded, resolved.sources, environment(), code, now)
+    refuse_dirty_code(loaded, code)
+    power = power_of_plan(loaded, resolved)
+    lock = make_lock(loaded, resolved.sources, environment(), code, utc_now(), power=power)
     write_lock(lock, layout.lock)
-    summary = f"locked {loaded.study.id} as {lock.sha256}"
-    append_event(layout.events, "lock", summary, now, {"lock": lock.sha256})
+    _begin_log(layout, lock)
     notes = resolved.notes
     if code.dirty:
-        notes = (
-            *notes,
-            "the code differs from its git commit; the lock holds a digest of the files themselves",
-        )
+        notes = (*notes, "the code differs from its git commit, as the study acknowledges")
     return lock, notes, head(layout.events)
+
+
+def power_of_plan(loaded: LoadedStudy, resolved: Resolved) -> dict[str, LockedPower]:
+    """The simulated power of every hypothesis with assumptions. Raises Refused where it is too low."""
+    from harness.powering import locked_power  # here, so that a run does not load the analysis
+
+    sizes = {name: resolved.sources[f"data.benchmarks.{name}"].items for name in loaded.study.data.benchmarks}
+    power, problems = locked_power(loaded, {name: size or 0 for name, size in sizes.items()})
+    if problems:
+        raise Refused(*problems)
+    return power
+
+
+def _begin_log(layout: StudyLayout, lock: Lock) -> None:
+    summary = f"locked {lock.study.id} as {lock.sha256}"
+    append_event(layout.events, "lock", summary, utc_now(), {"lock": lock.sha256})
+
+
+def _cut_off_lock(loaded: LoadedStudy, layout: StudyLayout) -> Lock | None:
+    """The lock of this very study, if it was written and its log was not begun."""
+    if not layout.lock.exists() or _has_folders(layout.runs) or read_events(layout.events).events:
+        return None
+    lock = read_lock(layout.lock)
+    if lock.amends is not None or any(d.refuses for d in differences_from(lock, loaded)):
+        return None
+    return lock
+
+
+def refuse_dirty_code(loaded: LoadedStudy, code: CodeVersion) -> None:
+    """Refuse to lock code that stands in no commit, so that nobody else can have it, unless acknowledged."""
+    if code.dirty and not loaded.study.environment.acknowledge_dirty_code:
+        message = f"the code of the harness differs from its git commit {(code.commit or '')[:12]}"
+        hint = (
+            "Commit it or put it back (`git status` in the harness's folder), or say "
+            "`acknowledge_dirty_code: true` under `environment`."
+        )
+        raise Refused(
+            loaded.problem(message, "environment", "acknowledge_dirty_code", hint=hint, at_key=True)
+        )
 
 
 def locked_study(path: Path) -> LockedStudy:
@@ -66,40 +109,20 @@ def locked_study(path: Path) -> LockedStudy:
     """
     loaded = load_study(path)
     layout = StudyLayout.of(path)
-    lock = read_lock(layout.lock)
+    chain = read_chain(layout)
+    lock = chain[-1]
     differences = differences_from(lock, loaded)
     refused = mismatch(differences, loaded)
     if refused is not None:
         raise refused
-    if damaged := verify_log(layout, lock):
+    if damaged := verify_log(layout, chain):
         raise LockMismatch(*damaged)
-    return LockedStudy(loaded, layout, lock, differences)
+    return LockedStudy(loaded, layout, lock, differences, accepted_locks(chain))
 
 
 def differences_from(lock: Lock, loaded: LoadedStudy) -> tuple[Difference, ...]:
     """Everything that differs from the lock now; reads all sources."""
     return compare(lock, loaded, resolve_sources(loaded).sources, environment(), code_version())
-
-
-def verify_log(layout: StudyLayout, lock: Lock) -> tuple[Problem, ...]:
-    """What is wrong: a damaged log, one of another lock, or a finished run that is gone from the disk."""
-    log = str(layout.events)
-    try:
-        events = read_events(layout.events).events
-    except LockMismatch as error:
-        return error.problems
-    if not events:
-        return (Problem("the event log is missing or empty", file=log),)
-    if events[0].kind != "lock" or events[0].data.get("lock") != lock.sha256:
-        return (Problem("the event log does not begin with this lock", file=log, line=1),)
-    hint = "a finished run is not made again under the same lock; restore its folder from a copy"
-    # The log is read first: a run that ends meanwhile is on the disk before it is in the log.
-    finished = finished_in(layout.runs, lock.study)
-    gone = [run for run in finished_runs(events) if run not in finished]
-    return tuple(
-        Problem(f"the event log says that run {run} finished, but it is not there", file=log, hint=hint)
-        for run in gone
-    )
 
 
 def verify_ends(layout: StudyLayout, finished: Sequence[str]) -> tuple[Problem, ...]:
@@ -117,18 +140,23 @@ def verify_ends(layout: StudyLayout, finished: Sequence[str]) -> tuple[Problem, 
     )
 
 
-def finished_runs(events: Sequence[LoggedEvent]) -> dict[str, str]:
-    """The content digest that the log holds of each finished run, by run id."""
-    return {str(e.data["run"]): str(e.data.get("content_digest")) for e in events if e.kind == "run_finished"}
+def exploratory_runs(layout: StudyLayout) -> list[str]:
+    """Names of the exploratory runs of a study."""
+    if not layout.exploratory.is_dir():
+        return []
+    return sorted(p.name for p in layout.exploratory.iterdir() if (p / "run.json").is_file())
 
 
 def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
     """Refuse to lock beside a lock, a log or runs of before, or after runs that the study denies."""
     if layout.lock.exists():
-        hint = "a lock is made once; `harness prereg verify` compares the study with it"
+        hint = (
+            "a lock is made once; `harness prereg verify` compares the study with it, and "
+            "`harness prereg amend` changes the plan on record"
+        )
         raise Refused(Problem("the study is locked already", file=str(layout.lock), hint=hint))
     for path, what in ((layout.runs, "runs"), (layout.events, "an event log")):
-        if path.is_file() or (path.is_dir() and any(p.is_dir() for p in path.iterdir())):
+        if path.is_file() or _has_folders(path):
             raise Refused(
                 Problem(
                     f"{what} of an earlier lock stand here, so a new lock could not say that it came first",
@@ -136,7 +164,11 @@ def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
                     hint="move them away if they belong to another study",
                 )
             )
-    if loaded.study.data_status.seen == "nothing" and (tried := _exploratory_runs(layout)):
+    if (other := _other_lock(loaded, layout)) is not None:
+        message = f"{other.name} locks a study with the id `{loaded.study.id}` already"
+        hint = "Amend that study, or give this one an id of its own and say in `data_status` what was seen."
+        raise Refused(loaded.problem(message, "id", hint=hint))
+    if loaded.study.data_status.seen == "nothing" and (tried := exploratory_runs(layout)):
         message = f"nothing was seen, it says, but there are exploratory runs: {', '.join(tried[:5])}"
         hint = (
             "say `seen: pilot_runs`, name their seeds in `pilot_seeds` and use others, or move "
@@ -145,7 +177,18 @@ def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
         raise Refused(loaded.problem(message, "data_status", "seen", hint=hint))
 
 
-def _exploratory_runs(layout: StudyLayout) -> list[str]:
-    if not layout.exploratory.is_dir():
-        return []
-    return sorted(p.name for p in layout.exploratory.iterdir() if (p / "run.json").is_file())
+def _other_lock(loaded: LoadedStudy, layout: StudyLayout) -> Path | None:
+    """A lock of the same id under another file name in this folder; what cannot be read is passed over."""
+    for path in sorted(loaded.folder.glob("*.lock*.json")):
+        try:
+            body = json.loads(path.read_bytes()) if path != layout.lock and path.is_file() else None
+        except (OSError, ValueError, RecursionError):
+            continue
+        study = body.get("study") if isinstance(body, dict) else None
+        if isinstance(study, dict) and study.get("id") == loaded.study.id:
+            return path
+    return None
+
+
+def _has_folders(path: Path) -> bool:
+    return path.is_dir() and any(p.is_dir() for p in path.iterdir())

@@ -13,11 +13,11 @@ from types import FrameType
 from typing import Any
 
 from harness.cells import Cell, cells_of, finished_in, selected
+from harness.chain import finished_runs
 from harness.exclusive import exclusive
 from harness.executors import CellCommand
 from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
-from harness.locking import finished_runs
 from harness.now import utc_now
 from harness.progress import ProgressView
 from harness.roots import RUNNING, StudyRoot

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,20 +13,22 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from harness.cells import Cell, cells_of, finished_in
+from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
 from harness.ledger.duck import connect
-from harness.ledger.reader import RunLedger, read_run
-from harness.locking import differences_from, verify_ends, verify_log
+from harness.ledger.reader import RunLedger, last_commit, read_run
+from harness.locking import differences_from, verify_ends
 from harness.now import utc_now
 from harness.roots import RUNNING, StudyRoot
+from harness.stamping import check_receipts
 from harness.versions import environment
-from prereg.events import append_event, read_events
+from prereg.events import LoggedEvent, append_event, read_events
 from prereg.layout import StudyLayout
-from prereg.lock import DOES_NOT_PROVE, Lock, read_lock
+from prereg.lock import DOES_NOT_PROVE, Lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import load_study
-from reports.inputs import Event, LockFact, ReportInputs, RunFact, RunState, Setup
+from reports.inputs import AmendmentFact, Event, LockFact, ReportInputs, RunFact, RunState, Setup
 
 if TYPE_CHECKING:
     from reports.build import ReportPaths
@@ -47,9 +51,16 @@ class ReportResult:
 
 
 def report_study(
-    path: Path, *, exploratory: bool, folder: Path | None, at: datetime | None = None
+    path: Path,
+    *,
+    exploratory: bool,
+    folder: Path | None,
+    at: datetime | None = None,
+    simulated: Path | bool = False,
 ) -> ReportResult:
     """Write the report of a study. `at` is the moment printed on it.
+
+    `simulated` reports on simulated runs, those beside the study or those in the folder given.
 
     Raises Refused if there are no runs or the ledger is damaged, and LockMismatch if the lock or the event
     log was altered. A study that merely differs from its lock is reported, with every difference on it.
@@ -57,18 +68,19 @@ def report_study(
     from reports.build import write_report
 
     now = at or utc_now()
-    root, lock_fact = _root_and_lock(path, exploratory)
+    root, lock_fact = _made_up(path, simulated) if simulated else _root_and_lock(path, exploratory)
     cells = cells_of(root.loaded.study)
-    if not any(_ledgers(root, cells).values()):
+    if not any(last_commit(root.folder(cell).path) for cell in cells):
         raise Refused(
             Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
-                    hint="run the study first: `harness run`")
+                    hint=f"first: `harness {'simulate' if simulated else 'run'}`")
         )  # fmt: skip
     finished = sum(root.folder(cell).finished for cell in cells)
     _log(root, now, finished, len(cells))
     content = _content(root, cells, lock_fact, now)
     layout = StudyLayout.of(path)
-    paths = write_report(content, folder or (root.runs / "report" if exploratory else layout.report))
+    apart = root.exploratory or root.simulated
+    paths = write_report(content, folder or (root.runs / "report" if apart else layout.report))
     return ReportResult(paths, {h.id: h.word for h in content.hypotheses}, finished, len(cells))
 
 
@@ -79,20 +91,56 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
     log = read_events(root.events)
     for _ in range(ATTEMPTS):
         ledgers = _ledgers(root, cells)
-        inputs = ReportInputs(
-            study=root.loaded.study,
-            connection=connect([run for run in ledgers.values() if run is not None]),
-            runs=tuple(_run_fact(root, cell, ledgers[cell.run_id]) for cell in cells),
-            lock=replace(lock, environment=environment(), event_head=log.head),
-            events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
-            marks=_marks(root),
-            generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
+        connection = connect([run for run in ledgers.values() if run is not None], threads=_threads())
+        lock_now = replace(
+            lock,
+            environment=environment(),
+            event_head=log.head,
+            differences=(*lock.differences, *_foreign(root, cells, finished_runs(log.events))),
+            left_behind=_left_behind(cells, log.events),
         )
         with suppress(duckdb.IOException):
-            return build_report(inputs)
+            diverged = _diverged(connection)
+            facts = tuple(_run_fact(root, cell, ledgers[cell.run_id], diverged) for cell in cells)
+            return build_report(
+                ReportInputs(
+                    study=root.loaded.study,
+                    connection=connection,
+                    runs=facts,
+                    lock=lock_now,
+                    events=tuple(_event(e) for e in log.events),
+                    marks=_marks(root, cells),
+                    generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
+                )
+            )
     raise Refused(
         Problem("runs end faster than they can be read; try again in a moment", file=str(root.runs))
     )
+
+
+def _foreign(root: StudyRoot, cells: list[Cell], logged: Mapping[str, str]) -> Iterator[str]:
+    """Runs that were not made under this plan, or are not those that ended under it, a sentence each.
+
+    What a run's own files say is compared with the log; `prereg verify` also derives it from the ledger.
+    """
+    if root.exploratory:
+        return
+    for cell in cells:
+        folder = root.folder(cell)
+        facts, marker = read_json(folder.facts), read_json(folder.marker)
+        if facts is not None and facts.get("lock") not in root.accepted:
+            yield f"the run {cell.run_id} was made under another lock ({facts.get('lock')})"
+        if marker is not None and marker.get("content_digest") != logged.get(
+            cell.run_id, marker.get("content_digest")
+        ):
+            yield f"the run {cell.run_id} is not the one whose end the event log recorded"
+
+
+def _left_behind(cells: list[Cell], events: Sequence[LoggedEvent]) -> tuple[str, ...]:
+    """Runs that the log says ended, and that the plan does not name (any more)."""
+    planned = {cell.run_id for cell in cells}
+    ended = dict.fromkeys(str(e.data.get("run")) for e in events if e.kind == "run_finished")
+    return tuple(sorted(run for run in ended if run not in planned))
 
 
 def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
@@ -100,9 +148,10 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     loaded = load_study(path)
     if exploratory:
         return StudyRoot.apart(loaded), LockFact(None)
-    lock = read_lock(layout.lock)
+    chain = read_chain(layout)
+    lock = chain[-1]
     done = finished_in(layout.runs, loaded.study)
-    damaged = verify_log(layout, lock)
+    damaged = verify_log(layout, chain)
     if not damaged and not is_held(layout.runs / RUNNING):
         damaged = verify_ends(layout, done)
     if damaged:
@@ -110,19 +159,56 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
     found = differences_from(lock, loaded)
     breaking = tuple(str(d) for d in found if d.refuses)
     changed = tuple(str(d) for d in found if not d.refuses)
-    fact = LockFact(lock.sha256, lock.created, _statements(lock), breaking, changed=changed)
-    return StudyRoot.locked(loaded, lock.sha256), fact
+    receipts = check_receipts(layout, chain)
+    fact = LockFact(
+        lock.sha256, lock.created, _statements(lock), breaking, changed=changed,
+        receipts=(*(str(claim) for claim in receipts.claims), *receipts.earlier),
+        receipt_faults=tuple(str(p).replace("\n    ", " ") for p in receipts.problems),
+        receipts_open=(*receipts.unverifiable, *receipts.owed),
+        amendments=tuple(_amendment(one) for one in chain[1:]),
+        overlaps=tuple(_overlaps(lock)),
+    )  # fmt: skip
+    return StudyRoot.locked(loaded, lock.sha256, accepted_locks(chain)), fact
+
+
+def _overlaps(lock: Lock) -> Iterator[str]:
+    for name, source in lock.sources.items():
+        if source.overlap is not None and source.overlap.matched:
+            yield (
+                f"{source.overlap.matched} of the {source.overlap.problems} problems of "
+                f"{name.removeprefix('data.benchmarks.')} are training prompts too, as the plan allows."
+            )
+
+
+def _amendment(lock: Lock) -> AmendmentFact:
+    made = lock.amends
+    assert made is not None
+    return AmendmentFact(
+        made.number, lock.created, made.reason, str(made.known), tuple(str(c) for c in made.changes),
+        made.affected, made.runs_set_aside, made.known.anything,
+    )  # fmt: skip
+
+
+def _made_up(path: Path, folder: Path | bool) -> tuple[StudyRoot, LockFact]:
+    place = folder if isinstance(folder, Path) else None
+    return StudyRoot.made_up(load_study(path), place), LockFact(None)
 
 
 def _statements(lock: Lock) -> tuple[str, ...]:
     return (*lock.proves, *(f"Not proved. {text}" for text in DOES_NOT_PROVE))
 
 
+def _event(logged: LoggedEvent) -> Event:
+    finished, planned = logged.data.get("finished"), logged.data.get("planned")
+    counts = (finished, planned) if isinstance(finished, int) and isinstance(planned, int) else None
+    return Event(logged.at, logged.kind, logged.summary, counts)
+
+
 def _ledgers(root: StudyRoot, cells: list[Cell]) -> dict[str, RunLedger | None]:
     return {cell.run_id: read_run(root.folder(cell).path) for cell in cells}
 
 
-def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None) -> RunFact:
+def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: frozenset[str]) -> RunFact:
     folder: RunFolder = root.folder(cell)
     facts = read_json(folder.facts) or {}
     failure = read_json(folder.failure)
@@ -135,11 +221,11 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None) -> RunFact:
     elif run is not None or facts:
         state = "started"
     recorded = facts.get("lock")
-    if facts and recorded != root.lock:
+    if facts and recorded not in (root.accepted or (root.lock,)):
         note = f"it ran under another lock ({recorded})"
     return RunFact(
         cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),
-        run.resumes if run is not None else 0, _diverged(run), note, _setup(facts),
+        run.resumes if run is not None else 0, cell.run_id in diverged, note, _setup(facts),
     )  # fmt: skip
 
 
@@ -153,20 +239,22 @@ def _setup(facts: dict[str, Any]) -> Setup | None:
     )  # fmt: skip
 
 
-def _diverged(run: RunLedger | None) -> bool:
-    """Whether any update's loss or gradient stopped being finite."""
-    if run is None or not run.files["updates"]:
-        return False
-    import numpy as np
-
-    updates = run.table("updates")
-    columns = [updates[name].to_numpy(zero_copy_only=False) for name in ("loss", "gradient_norm")]
-    return not all(bool(np.isfinite(values).all()) for values in columns)
+def _diverged(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Runs of which any update's loss or gradient stopped being finite."""
+    query = "SELECT DISTINCT run_id FROM updates WHERE NOT (isfinite(loss) AND isfinite(gradient_norm))"
+    return frozenset(run for (run,) in connection.sql(query).fetchall())
 
 
-def _marks(root: StudyRoot) -> tuple[str, ...]:
+def _threads() -> int:
+    """Cores of this process. Their number changes no digit of a report."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def _marks(root: StudyRoot, cells: list[Cell]) -> tuple[str, ...]:
     marks = []
-    if root.exploratory:
+    if root.simulated or any((read_json(root.folder(c).facts) or {}).get("simulated") for c in cells):
+        marks.append("SIMULATED: made up from a declared truth; no model was trained")
+    elif root.exploratory:
         marks.append("EXPLORATORY")
     if root.loaded.study.budget.clock == "counted":
         marks.append("COUNTED CLOCK")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
@@ -13,10 +14,10 @@ from harness.modelcheck import model_problems
 from harness.models import model_folder, wanted_files
 from harness.tasks.problems import Task
 from harness.tasks.resolve import load_task
-from prereg.contamination import contaminated, find_matches
-from prereg.digests import digest_folder
-from prereg.lock import SourceDigest
-from prereg.problems import Problem
+from prereg.contamination import above_limit, measured
+from prereg.digests import digest_file, digest_folder
+from prereg.lock import Overlap, SourceDigest
+from prereg.problems import Problem, Refused
 from prereg.source import LoadedStudy
 from prereg.sources import Benchmark, BuiltinModel, HubModel, Model, TaskSource, Training
 
@@ -33,10 +34,23 @@ class Resolved:
     """What was found and allowed, a sentence each."""
 
 
+_GOLD = "Mend the answer in the data, leave the problem out, or choose the grader that reads such answers."
+
+
+@contextmanager
+def placed_in(loaded: LoadedStudy, *path: str) -> Iterator[None]:
+    """Name, beside what is wrong with a source, the line of the study that names the source."""
+    try:
+        yield
+    except Refused as error:
+        named = loaded.problem("this source cannot be used as it is; see below", *path, at_key=True)
+        raise type(error)(named, *error.problems) from None
+
+
 def resolve_sources(loaded: LoadedStudy) -> Resolved:
     """Read every model folder and task of the study. Raises Refused where one cannot be had or used."""
     study = loaded.study
-    sources = {f"models.{name}": _model_digest(loaded, model) for name, model in study.models.items()}
+    sources = {f"models.{name}": _model_digest(loaded, name, model) for name, model in study.models.items()}
     parts: dict[tuple[str, ...], Training | Benchmark] = {("data", "training"): study.data.training}
     parts |= {("data", "benchmarks", name): b for name, b in study.data.benchmarks.items()}
     problems: list[Problem] = []
@@ -45,13 +59,17 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
     most = max(study.trainer_of(arm).max_new_tokens for arm in study.arms)
     notes: list[str] = []
     for path, part in parts.items():
-        task = load_task(part.source, loaded.folder)
+        with placed_in(loaded, *path, "source"):
+            task = load_task(part.source, loaded.folder)
         name = ".".join(path)
         sources[name] = _task_digest(part.source, task.digest, len(task.items))
         sources[f"{name}.grader"], unreadable = _grader_digest(part, task)
         problems.extend(
             loaded.problem(
-                f"the gold answer of {task.items[i].id!r} cannot be used: {why}", *path, at_key=True
+                f"the gold answer of {task.items[i].id!r} cannot be used: {why}",
+                *path,
+                hint=_GOLD,
+                at_key=True,
             )
             for i, why in list(unreadable.items())[:10]
         )
@@ -59,14 +77,27 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
         cap = part.max_new_tokens if isinstance(part, Benchmark) else most
         prompts.extend((problem, cap) for problem in texts[path])
         notes.extend(f"{name}: {remark}" for remark in task.remarks)
+    if (wanted := study.receipts.timestamp) is not None:
+        sources["receipts.timestamp.roots"] = _roots_digest(loaded, wanted.roots)
     trained = texts.pop(("data", "training"))
     benchmarks = {path[-1]: problems_of for path, problems_of in texts.items()}
-    problems.extend(contaminated(loaded, trained, benchmarks))
+    for name, texts_of in benchmarks.items():
+        overlap = measured(trained, texts_of)
+        field = f"data.benchmarks.{name}"
+        sources[field] = sources[field].model_copy(update={"overlap": overlap})
+        notes.append(f"{field}: {_said(overlap)}")
+        problems.extend(above_limit(loaded, name, overlap))
     for name, model in study.models.items():
         problems.extend(model_problems(loaded, name, model_folder(model, loaded.folder), prompts))
-    if not problems and study.data.contamination_limit:
-        notes.extend(_overlaps(trained, benchmarks))
     return Resolved(sources, tuple(problems), tuple(notes))
+
+
+def _roots_digest(loaded: LoadedStudy, path: str) -> SourceDigest:
+    """The certificates that are trusted for time-stamps, as a source."""
+    place = ("receipts", "timestamp", "roots")
+    with placed_in(loaded, *place):
+        digest = digest_file(loaded.folder / path)
+    return SourceDigest(what=f"the trusted certificates in {path}", sha256=digest)
 
 
 def _grader_digest(part: Training | Benchmark, task: Task) -> tuple[SourceDigest, dict[int, str]]:
@@ -77,23 +108,28 @@ def _grader_digest(part: Training | Benchmark, task: Task) -> tuple[SourceDigest
         return SourceDigest(what=f"the grader {grader.version}", sha256=digest), unreadable
 
 
-def _overlaps(trained: list[str], problems: dict[str, list[str]]) -> Iterator[str]:
-    """What the declared limit lets through, a sentence a benchmark."""
-    for name, texts in problems.items():
-        if matches := find_matches(trained, texts):
-            counted = f"{len(matches)} of {len(texts)} problems of {name}"
-            yield f"{counted} stand among the training prompts, as allowed"
+def _said(overlap: Overlap) -> str:
+    """What was measured of a benchmark, and what of it the declared limit lets through."""
+    if not overlap.matched:
+        return f"none of its {overlap.problems} problems stands among the training prompts"
+    listed = "; ".join(overlap.listed[:5]) + ("; ..." if overlap.matched > 5 else "")
+    return (
+        f"{overlap.matched} of its {overlap.problems} problems stand among the training prompts, as allowed "
+        f"({overlap.exact} exact, {overlap.normalised} normalised, {overlap.ngram} by a run of words): "
+        f"{listed}"
+    )
 
 
-def _model_digest(loaded: LoadedStudy, model: Model) -> SourceDigest:
+def _model_digest(loaded: LoadedStudy, name: str, model: Model) -> SourceDigest:
     source = model.source
-    folder = model_folder(model, loaded.folder)
     patterns = wanted_files(model)
 
     def is_wanted(path: PurePosixPath) -> bool:
         return any(fnmatch(path.name, pattern) for pattern in patterns)
 
-    found = digest_folder(folder, is_wanted, links_may_leave=isinstance(source, HubModel))
+    with placed_in(loaded, "models", name, "source"):
+        folder = model_folder(model, loaded.folder)
+        found = digest_folder(folder, is_wanted, links_may_leave=isinstance(source, HubModel))
     if isinstance(source, BuiltinModel):
         what = f"the built-in model {source.name}"
     elif isinstance(source, HubModel):

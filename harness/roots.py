@@ -24,7 +24,12 @@ class StudyRoot:
     runs: Path
     events: Path
     lock: str | None
-    """SHA-256 of the lock; None for exploratory runs."""
+    """SHA-256 of the lock; None for exploratory and simulated runs."""
+    accepted: tuple[str, ...] = ()
+    """SHA-256 of every lock whose runs are runs of this plan: this one, and those before an amendment that
+    left them as they were."""
+    simulated: bool = False
+    """Whether the runs were made up from a declared truth."""
 
     @property
     def exploratory(self) -> bool:
@@ -36,16 +41,22 @@ class StudyRoot:
         return RunFolder(self.runs / cell.run_id)
 
     @classmethod
-    def locked(cls, loaded: LoadedStudy, lock: str) -> StudyRoot:
+    def locked(cls, loaded: LoadedStudy, lock: str, accepted: tuple[str, ...] = ()) -> StudyRoot:
         """The root of runs under the lock with this SHA-256."""
         layout = StudyLayout.of(loaded.path)
-        return cls(loaded, layout.runs, layout.events, lock)
+        return cls(loaded, layout.runs, layout.events, lock, accepted or (lock,))
 
     @classmethod
     def apart(cls, loaded: LoadedStudy) -> StudyRoot:
         """The root of exploratory runs."""
         layout = StudyLayout.of(loaded.path)
         return cls(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None)
+
+    @classmethod
+    def made_up(cls, loaded: LoadedStudy, folder: Path | None = None) -> StudyRoot:
+        """The root of simulated runs: a folder of their own beside the study, or the one given."""
+        place = folder or StudyLayout.of(loaded.path).simulated
+        return cls(loaded, place, place / "events.jsonl", None, simulated=True)
 
 
 def open_root(path: Path, *, exploratory: bool) -> StudyRoot:
@@ -55,4 +66,4 @@ def open_root(path: Path, *, exploratory: bool) -> StudyRoot:
         check(loaded)
         return StudyRoot.apart(loaded)
     locked = locked_study(path)
-    return StudyRoot.locked(locked.loaded, locked.lock.sha256)
+    return StudyRoot.locked(locked.loaded, locked.lock.sha256, locked.accepted)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.cells import cells_of, finished_in
+from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.folders import RunFolder, read_json
 from harness.ledger.reader import content_digest, read_run
-from harness.locking import differences_from, finished_runs, verify_ends, verify_log
+from harness.locking import differences_from, verify_ends
+from harness.stamping import check_receipts
 from prereg.events import read_events
 from prereg.layout import StudyLayout
-from prereg.lock import read_lock
+from prereg.lock import Lock
 from prereg.problems import LockMismatch, Refused
 from prereg.source import load_study
 
@@ -30,6 +33,10 @@ class Verification:
     """Records that are damaged, altered or missing."""
     runs: tuple[str, ...]
     """A line a run that has a ledger."""
+    receipts: tuple[str, ...]
+    """What each receipt shows, and what it does not."""
+    unverified: tuple[str, ...]
+    """Receipts that could not be looked at here, and those that are owed."""
 
     @property
     def sound(self) -> bool:
@@ -41,17 +48,21 @@ class Verification:
         return asdict(self) | {"sound": self.sound}
 
 
-def verify_study(path: Path) -> Verification:
+def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
     """Compare study, sources and code with the lock, and check the event log and every file of every run.
+
+    `published` are heads of the event log, or SHA-256 of locks, that others have had: the log must hold them.
+    That finds what nothing in the folder can: entries cut off at its end, or a log made anew.
 
     Raises Refused or LockMismatch where the study or its lock cannot be read at all.
     """
     layout = StudyLayout.of(path)
-    lock = read_lock(layout.lock)
+    chain = read_chain(layout)
+    lock, accepted = chain[-1], accepted_locks(chain)
     loaded = load_study(path)
     found = differences_from(lock, loaded)
     done = finished_in(layout.runs, loaded.study)
-    problems = [str(p) for p in verify_log(layout, lock) or verify_ends(layout, done)]
+    problems = [str(p) for p in verify_log(layout, chain) or verify_ends(layout, done)]
     lines: list[str] = []
     finished = _finished_digests(layout)
     for cell in cells_of(loaded.study):
@@ -69,19 +80,39 @@ def verify_study(path: Path) -> Verification:
                 )
             continue
         facts = read_json(folder.facts) or {}
-        if facts.get("lock") != lock.sha256:
+        if facts.get("lock") not in accepted:
             problems.append(f"{folder.facts}: the run was made under another lock: {facts.get('lock')}")
         digest = content_digest(run)
         if logged is not None and digest != logged:
             problems.append(f"{folder.path}: its content is not what the event log recorded when it finished")
         lines.append(f"{cell.run_id}: {run.totals.updates} updates, content {digest[:16]}")
+    problems.extend(_not_held(layout, chain, published))
+    receipts = check_receipts(layout, chain)
+    problems.extend(str(p) for p in receipts.problems)
     return Verification(
         lock.sha256,
         tuple(str(d) for d in found if d.refuses),
         tuple(str(d) for d in found if not d.refuses),
         tuple(problems),
         tuple(lines),
+        (*(str(claim) for claim in receipts.claims), *receipts.earlier),
+        (*receipts.unverifiable, *receipts.owed),
     )
+
+
+def _not_held(layout: StudyLayout, chain: Sequence[Lock], published: Sequence[str]) -> Iterator[str]:
+    """Published digests that neither the event log nor the locks hold."""
+    try:
+        held = {event.sha256 for event in read_events(layout.events).events}
+    except LockMismatch:
+        held = set()
+    held |= {lock.sha256 for lock in chain}
+    for digest in published:
+        if digest.strip().lower() not in held:
+            yield (
+                f"{layout.events}: {digest} was published, and neither the event log nor a lock holds it: "
+                "entries were cut off, or the log was made anew"
+            )
 
 
 def _finished_digests(layout: StudyLayout) -> dict[str, str]:

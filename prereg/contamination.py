@@ -12,10 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from prereg.lock import Overlap
 from prereg.problems import Problem
 from prereg.source import LoadedStudy
 
 NGRAM_WORDS = 13
+LISTED = 20
+"""Matches of a benchmark that the lock names one by one."""
 
 MatchKind = Literal["exact", "normalised", "ngram"]
 
@@ -86,6 +89,19 @@ def find_matches(
     return tuple(best[index][1] for index in sorted(best))
 
 
+def measured(training: Sequence[str], benchmark: Sequence[str], n: int = NGRAM_WORDS) -> Overlap:
+    """The overlap of a benchmark, which has at least one problem, with the training prompts, for the lock."""
+    matches = find_matches(training, benchmark, n)
+    kinds = [match.kind for match in matches]
+    return Overlap(
+        problems=len(benchmark),
+        exact=kinds.count("exact"),
+        normalised=kinds.count("normalised"),
+        ngram=kinds.count("ngram"),
+        listed=tuple(_named(match) for match in matches[:LISTED]),
+    )
+
+
 def contaminated(
     loaded: LoadedStudy,
     training: Sequence[str],
@@ -93,19 +109,23 @@ def contaminated(
     n: int = NGRAM_WORDS,
 ) -> Iterator[Problem]:
     """The lock's rule: a benchmark whose share of matched problems is above `data.contamination_limit`."""
-    limit = loaded.study.data.contamination_limit
     for name, problems in benchmarks.items():
-        matches = find_matches(training, problems, n)
-        if problems and len(matches) / len(problems) > limit:
-            share = len(matches) / len(problems)
-            listed = "; ".join(_named(match) for match in matches[:5])
-            more = f"; and {len(matches) - 5} more" if len(matches) > 5 else ""
-            message = (
-                f"{len(matches)} of {len(problems)} problems of benchmark `{name}` ({share:.1%}) stand among "
-                f"the training prompts, more than the limit of {limit:.1%}: {listed}{more}"
-            )
-            hint = "Remove them from the training prompts, or raise `data.contamination_limit` and say why."
-            yield loaded.problem(message, "data", "benchmarks", name, hint=hint, at_key=True)
+        if problems:
+            yield from above_limit(loaded, name, measured(training, problems, n))
+
+
+def above_limit(loaded: LoadedStudy, name: str, overlap: Overlap) -> Iterator[Problem]:
+    """`contaminated`, of one benchmark that was measured."""
+    limit, share = loaded.study.data.contamination_limit, overlap.matched / overlap.problems
+    if share > limit:
+        more = f"; and {overlap.matched - 5} more" if overlap.matched > 5 else ""
+        listed = f"{'; '.join(overlap.listed[:5])}{more}"
+        message = (
+            f"{overlap.matched} of {overlap.problems} problems of benchmark `{name}` ({share:.1%}) stand "
+            f"among the training prompts, more than the limit of {limit:.1%}: {listed}"
+        )
+        hint = "Remove them from the training prompts, or raise `data.contamination_limit` and say why."
+        yield loaded.problem(message, "data", "benchmarks", name, hint=hint, at_key=True)
 
 
 def _named(match: Match) -> str:

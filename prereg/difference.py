@@ -64,7 +64,7 @@ def mismatch(differences: Iterable[Difference], loaded: LoadedStudy) -> LockMism
 
 def _study(lock: Lock, loaded: LoadedStudy) -> Iterator[Difference]:
     locked, present = lock.study.model_dump(mode="json"), loaded.study.model_dump(mode="json")
-    found = list(_walk(locked, present, "study", ()))
+    found = list(walk(locked, present, "study", ()))
     yield from found
     if not found and lock.study_file.sha256 != loaded.digest:
         yield Difference("study_file.sha256", lock.study_file.sha256, loaded.digest, refuses=False)
@@ -78,7 +78,7 @@ def _sources(lock: Lock, resolved: Mapping[str, SourceDigest]) -> Iterator[Diffe
             digests = [ABSENT if source is None else source.sha256 for source in (locked, present)]
             yield Difference(field, digests[0], digests[1], refuses=True)
         elif locked.sha256 != present.sha256:
-            files = list(_walk(locked.files, present.files, f"{field}.files", ()))
+            files = list(walk(locked.files, present.files, f"{field}.files", ()))
             yield from (Difference(d.field, d.locked, d.present, refuses=True) for d in files)
             if not files:
                 yield Difference(f"{field}.sha256", locked.sha256, present.sha256, refuses=True)
@@ -98,11 +98,11 @@ def _environment(lock: Lock, environment: Mapping[str, str]) -> Iterator[Differe
             yield Difference(f"environment.{name}", locked, present, refuses=False)
 
 
-def _walk(locked: Any, present: Any, field: str, path: tuple[str | int, ...]) -> Iterator[Difference]:
+def walk(locked: Any, present: Any, field: str, path: tuple[str | int, ...] = ()) -> Iterator[Difference]:
     """Differences of two JSON values, as deep as they can be named. `path` leads through `present`."""
     if isinstance(locked, dict) and isinstance(present, dict):
         for key in dict.fromkeys((*locked, *present)):
-            yield from _walk(
+            yield from walk(
                 locked.get(key, _MISSING), present.get(key, _MISSING), f"{field}.{key}", (*path, key)
             )
     elif isinstance(locked, list) and isinstance(present, list):
@@ -120,12 +120,12 @@ def _lists(
         places = {name: position for position, name in enumerate(after)}
         for name in dict.fromkeys((*before, *after)):
             place = (*path, places[name]) if name in places else path
-            yield from _walk(before.get(name, _MISSING), after.get(name, _MISSING), f"{field}.{name}", place)
+            yield from walk(before.get(name, _MISSING), after.get(name, _MISSING), f"{field}.{name}", place)
         if list(before) != list(after) and set(before) == set(after):
             yield Difference(field, _show(list(before)), _show(list(after)), refuses=True, path=path)
     elif len(locked) == len(present):
         for position, (old, new) in enumerate(zip(locked, present, strict=True)):
-            yield from _walk(old, new, f"{field}.{position}", (*path, position))
+            yield from walk(old, new, f"{field}.{position}", (*path, position))
     else:
         yield Difference(field, _show(locked), _show(present), refuses=True, path=path)
 

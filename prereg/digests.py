@@ -21,6 +21,21 @@ class FolderDigest:
     files: dict[str, str]
 
 
+def read_file(path: Path, most: int = 1 << 24) -> bytes:
+    """The bytes of a regular file of at most `most` bytes. Raises Refused if it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with open(descriptor, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise Refused(Problem("it is not a regular file", file=str(path)))
+            content = stream.read(most + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if len(content) > most:
+        raise Refused(Problem(f"it has more than {most} bytes", file=str(path)))
+    return content
+
+
 def digest_file(path: Path) -> str:
     """SHA-256 of a regular file's bytes. Raises Refused if it cannot be read."""
     try:

@@ -18,6 +18,11 @@ PATTERNS = {
     r"^[0-9a-f]{64}$": "a SHA-256: 64 lower-case hexadecimal digits",
     r"^[0-9a-f]{40}$": "a full commit hash: 40 lower-case hexadecimal digits (a branch or a tag can move)",
     r"^[\w.-]+/[\w.-]+$": "an id such as `owner/model`",
+    r"^[A-Za-z0-9._%+@-]{1,200}$": "a name or an e-mail address, without blanks",
+    r"^(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}( [^\r\n]*)?$": (
+        "the line of a `.pub` file: `ssh-ed25519 AAAA...`"
+    ),
+    r"^https?://[^\s/]+(/\S*)?$": "an address that begins with https:// or http://",
     r"\{problem\}": "a text that holds `{problem}`, where the problem's text goes",
 }
 """What each pattern of the study model asks for, in words."""
@@ -69,8 +74,16 @@ class Explained:
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Explained]:
     """Each of the errors of a validation of `model`."""
-    for detail in error.errors(include_url=False):
+    details = error.errors(include_url=False)
+    places = [detail["loc"] for detail in details]
+    for detail in details:
+        if detail["type"] == "too_short" and any(_below_it(place, detail["loc"]) for place in places):
+            continue  # only valid entries were counted, and those that are not are reported themselves
         yield _explain_one(detail, *_walk(model, detail["loc"]))
+
+
+def _below_it(place: Sequence[str | int], above: Sequence[str | int]) -> bool:
+    return len(place) > len(above) and tuple(place[: len(above)]) == tuple(above)
 
 
 def _explain_one(detail: Mapping[str, Any], path: Where, owner: Any, here: Any) -> Explained:

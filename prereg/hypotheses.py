@@ -53,9 +53,15 @@ class PowerAssumption(Section):
     """What the authors expected when they chose the number of seeds."""
 
     effect: float
-    """Expected difference, percentage points."""
+    """True difference, percentage points."""
     sd: Positive
-    """Standard deviation over seeds of the paired difference, percentage points."""
+    """Standard deviation over seeds of the paired difference on these problems, sampling noise included."""
+    problem_sd: NonNegative = 0.0
+    """Standard deviation over problems of the treatment's effect, percentage points."""
+    base_accuracy: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Accuracy of the control, by which sampled answers are drawn; left out, their noise is only in `sd`."""
+    failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of runs that never finish."""
 
 
 class Hypothesis(Section):

@@ -23,7 +23,11 @@ class StudyLayout:
     """Runs under the lock."""
     exploratory: Path
     """Runs outside the lock."""
+    simulated: Path
+    """Runs that were made up from a declared truth."""
     report: Path
+    receipts: Path
+    """What others say of the lock."""
 
     @classmethod
     def of(cls, study: str | os.PathLike[str]) -> StudyLayout:
@@ -38,8 +42,23 @@ class StudyLayout:
             events=path.with_suffix(".events.jsonl"),
             runs=path.with_suffix(".runs"),
             exploratory=path.with_suffix(".exploratory"),
+            simulated=path.with_suffix(".simulated"),
             report=path.with_suffix(".report"),
+            receipts=path.with_suffix(".receipts.json"),
         )
+
+    def earlier_lock(self, number: int) -> Path:
+        """The lock that the amendment of this number, from 1, replaced."""
+        return self.study.with_suffix(f".lock.{number}.json")
+
+    def earlier_runs(self, number: int) -> Path:
+        """The runs that the amendment of this number set aside."""
+        return self.study.with_suffix(f".runs.{number}")
+
+
+def _may_be_study(path: Path) -> bool:
+    """Whether a file's name is one of a study; `truth.yaml` and `name.truth.yaml` are of simulations."""
+    return path.suffix in SUFFIXES and bool(path.stem) and path.stem.split(".")[-1] != "truth"
 
 
 def find_study(folder: str | os.PathLike[str] = ".") -> Path:
@@ -49,7 +68,7 @@ def find_study(folder: str | os.PathLike[str] = ".") -> Path:
     """
     where = Path(folder)
     try:
-        files = sorted(p for p in where.iterdir() if p.suffix in SUFFIXES and p.stem and p.is_file())
+        files = sorted(p for p in where.iterdir() if _may_be_study(p) and p.is_file())
     except OSError as error:
         raise Refused(Problem(f"the folder cannot be read: {error.strerror}", file=str(where))) from None
     locked = [path for path in files if StudyLayout.of(path).lock.exists()]

@@ -8,8 +8,6 @@ named and not only found.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,26 +15,48 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from prereg.amendment import Amendment
 from prereg.canonical import digest_of
-from prereg.fields import Count, Section, Sha256, Text
+from prereg.fields import Count, Fraction, NonNegative, Section, Sha256, Text
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import LoadedStudy
 from prereg.study import Study
+from prereg.whole import write_whole
 
 LOCK_VERSION: Literal[1] = 1
 
 PROVES = (
     "Integrity: the study and the digests in this file are those over which its SHA-256 was computed; "
     "any later change of either gives another SHA-256.",
-    "Order: the event log that goes with this file starts with this SHA-256, so that the runs and reports "
-    "recorded in it came after the lock.",
+    "Order: the event log that goes with this file holds this SHA-256, so that the runs and reports "
+    "recorded in it after that came after the lock.",
 )
 DOES_NOT_PROVE = (
     "Time: `created` is what the clock of the machine said. Whoever holds the folder could make lock, event "
     "log and runs anew. Only a copy of the SHA-256 that others had before the runs shows that it is older.",
-    "Identity: the file is not signed.",
+    "Identity: nothing in the file says who made it.",
     "That no other runs were made: runs outside this folder leave no trace in it.",
 )
+
+
+class Overlap(Section):
+    """How many of a benchmark's problems stand among the training prompts, each by its strictest match."""
+
+    problems: Count
+    """Of the benchmark."""
+    exact: int
+    """The same text."""
+    normalised: int
+    """The same but for case, white space and punctuation."""
+    ngram: int
+    """A run of 13 words stands in both."""
+    listed: tuple[Text, ...] = ()
+    """The first of them."""
+
+    @property
+    def matched(self) -> int:
+        """All of them."""
+        return self.exact + self.normalised + self.ngram
 
 
 class SourceDigest(Section):
@@ -49,6 +69,8 @@ class SourceDigest(Section):
     """Problems of a task; None for what is not counted."""
     files: dict[str, Sha256] = Field(default_factory=dict)
     """SHA-256 of each file of a folder, by its path there."""
+    overlap: Overlap | None = None
+    """Of a benchmark, with the training prompts."""
 
 
 class CodeVersion(Section):
@@ -71,6 +93,17 @@ class StudyFile(Section):
     sha256: Sha256
 
 
+class LockedPower(Section):
+    """The power of a hypothesis under its own assumptions, simulated when the study was locked."""
+
+    simulations: Count
+    seeds: Count
+    power: Fraction
+    """Share of simulated studies in which the claim was shown, by the report's own tests and verdicts."""
+    monte_carlo_error: NonNegative
+    """Standard error of that share."""
+
+
 class Lock(Section):
     """A lock as it stands in its file."""
 
@@ -87,6 +120,10 @@ class Lock(Section):
     code: CodeVersion
     environment: dict[str, str]
     """Names and versions of what the runs and the analysis depend on."""
+    power: dict[str, LockedPower] = Field(default_factory=dict)
+    """By hypothesis, of those that declare assumptions."""
+    amends: Amendment | None = None
+    """What the plan before was changed for; None for the first lock of a study."""
     parts: dict[str, Sha256]
     """SHA-256 of the RFC 8785 form of each part, by its name."""
     sha256: Sha256
@@ -99,6 +136,8 @@ def make_lock(
     environment: Mapping[str, str],
     code: CodeVersion,
     created: datetime,
+    amends: Amendment | None = None,
+    power: Mapping[str, LockedPower] | None = None,
 ) -> Lock:
     """The lock of a study whose sources were resolved. `created` carries its time zone.
 
@@ -114,6 +153,8 @@ def make_lock(
         "sources": {name: source.model_dump(mode="json") for name, source in sorted(resolved.items())},
         "code": code.model_dump(mode="json"),
         "environment": dict(sorted(environment.items())),
+        "power": {name: one.model_dump(mode="json") for name, one in sorted((power or {}).items())},
+        "amends": None if amends is None else amends.model_dump(mode="json"),
     }
     body["parts"] = _parts(body)
     body["sha256"] = digest_of(body)
@@ -140,27 +181,11 @@ def write_lock(lock: Lock, path: Path, *, replace: bool = False) -> None:
     if path.exists() and not replace:
         hint = "A lock is made once; `harness prereg verify` compares the study with it."
         raise Refused(Problem("the study is locked already", file=str(path), hint=hint))
-    temporary: str | None = None
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with open(descriptor, "wb") as stream:
-            stream.write(lock_bytes(lock))
-            stream.flush()
-            os.fchmod(stream.fileno(), 0o644)
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-        temporary = None
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_whole(path, lock_bytes(lock))
     except OSError as error:
         message = f"the lock cannot be written: {error.strerror or error}"
         raise Refused(Problem(message, file=str(path))) from None
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
 
 
 def read_lock(path: Path) -> Lock:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from prereg.fields import Axis
-from prereg.hypotheses import Family, Hypothesis, PassMetric
+from prereg.hypotheses import Family, Hypothesis, PassMetric, PowerAssumption
 from prereg.sources import Benchmark, BuiltinModel, BuiltinTask, HubModel, Model, TaskSource
 from prereg.study import Study
 from prereg.testkinds import BinomialScoreboard
@@ -46,6 +46,12 @@ _SEEN = {
 def render_plan(study: Study) -> str:
     """A study as Markdown that also reads as plain text."""
     return "\n".join(_lines(study)) + "\n"
+
+
+def part_of_plan(study: Study, part: Literal["claims", "arms", "data", "budget"]) -> str:
+    """One part of `render_plan`, without its heading."""
+    parts = {"claims": _hypotheses, "arms": _arms, "data": _data, "budget": _budget}
+    return "\n".join(list(parts[part](study))[3:]).strip()
 
 
 def _lines(study: Study) -> Iterator[str]:
@@ -115,7 +121,7 @@ def _hypothesis(study: Study, hypothesis: Hypothesis) -> Iterator[str]:
         known = ", acknowledged as underpowered" if hypothesis.acknowledge_underpowered else ""
         yield (
             f"- Expected: {hypothesis.power.effect:+g} points with a standard deviation of "
-            f"{hypothesis.power.sd:g} over seeds{known}."
+            f"{hypothesis.power.sd:g} over seeds{_assumed(hypothesis.power)}{known}."
         )
     yield ""
 
@@ -199,6 +205,18 @@ def _arms(study: Study) -> Iterator[str]:
         f"Runs: {_count(len(study.arms), 'arm')} x {_count(len(study.models), 'model')} x "
         f"{_count(len(study.seeds), 'seed')} = {runs}."
     )
+
+
+def _assumed(power: PowerAssumption) -> str:
+    """What else the power rests on, where the plan says more than effect and sd."""
+    parts = []
+    if power.problem_sd:
+        parts.append(f"{power.problem_sd:g} over problems")
+    if power.base_accuracy is not None:
+        parts.append(f"a control accuracy of {power.base_accuracy:.1%}")
+    if power.failure_rate:
+        parts.append(f"{power.failure_rate:.1%} of runs failing")
+    return "".join(f", {part}" for part in parts)
 
 
 def _data(study: Study) -> Iterator[str]:

@@ -65,7 +65,7 @@ class LoadedStudy:
         self, message: str, *path: str | int, hint: str | None = None, at_key: bool = False
     ) -> Problem:
         """A problem at a place of this study."""
-        return _placed(self.positions, str(self.path), path, message, hint, at_key)
+        return placed(self.positions, str(self.path), path, message, hint, at_key)
 
 
 def load_study(path: str | os.PathLike[str]) -> LoadedStudy:
@@ -74,13 +74,13 @@ def load_study(path: str | os.PathLike[str]) -> LoadedStudy:
     Raises Refused with every problem found, each with file, line and column.
     """
     file = Path(path)
-    return parse_study(_read_bytes(file), file)
+    return parse_study(read_bytes(file), file)
 
 
 def parse_study(content: bytes, path: Path) -> LoadedStudy:
     """`load_study` of a file's bytes; `path` names it, and its folder bounds the study's paths."""
     file = str(path)
-    data = read_yaml(_decode(content, file), file)
+    data = read_yaml(decode(content, file), file)
     positions = Positions(data.keys, data.values)
     problems = list(data.problems)
     study: Study | None = None
@@ -93,18 +93,18 @@ def parse_study(content: bytes, path: Path) -> LoadedStudy:
     elif not problems:
         hint = "`harness prereg init` writes a commented one."
         problems.append(
-            _placed(positions, file, (), f"found {describe(data.data)}, expected a study's sections", hint)
+            placed(positions, file, (), f"found {describe(data.data)}, expected a study's sections", hint)
         )
     if study is None or problems:
-        raise Refused(*_in_order(problems))
+        raise Refused(*in_order(problems))
     loaded = LoadedStudy(study, path, hashlib.sha256(content).hexdigest(), positions)
     if outside := tuple(_outside_paths(loaded)):
         raise Refused(*outside)
     return loaded
 
 
-def _read_bytes(file: Path) -> bytes:
-    """The bytes of a regular file within the size limit."""
+def read_bytes(file: Path, hint: str = "`harness prereg init` writes a commented one.") -> bytes:
+    """The bytes of a regular file within the size limit; `hint` helps where there is none."""
     name = str(file)
     try:
         with open(file, "rb", opener=_open_without_waiting) as stream:
@@ -112,10 +112,9 @@ def _read_bytes(file: Path) -> bytes:
                 raise Refused(Problem("it is not a regular file", file=name))
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        hint = "`harness prereg init` writes a commented one."
         raise Refused(Problem("there is no such file", file=name, hint=hint)) from None
     except IsADirectoryError:
-        raise Refused(Problem("it is a folder, expected a study file", file=name)) from None
+        raise Refused(Problem("it is a folder, expected a YAML file", file=name)) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise Refused(Problem(f"the file cannot be read: {reason}", file=name)) from None
@@ -130,25 +129,33 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _decode(content: bytes, file: str) -> str:
+def decode(content: bytes, file: str) -> str:
     """UTF-8 text; a byte-order mark of UTF-8 is read and dropped, as editors do."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        hint = "Save it again as UTF-8."
+        raise Refused(Problem("the file is UTF-16, expected UTF-8", file=file, line=1, column=1, hint=hint))
+    if (zero := content.find(b"\0")) >= 0:
+        line, column = _place_of(content, zero)
+        hint = "Save it as UTF-8 text."
         raise Refused(
-            Problem("the file is UTF-16, expected UTF-8", file=file, hint="Save it again as UTF-8.")
+            Problem("the file is binary, expected text", file=file, line=line, column=column, hint=hint)
         )
-    if b"\0" in content:
-        raise Refused(Problem("the file is binary, expected text", file=file))
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = content[: error.start]
-        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        line, column = _place_of(content, error.start)
         message = f"the byte 0x{content[error.start]:02X} is not UTF-8"
         hint = "Save the file again as UTF-8."
         raise Refused(Problem(message, file=file, line=line, column=column, hint=hint)) from None
 
 
-def _placed(
+def _place_of(content: bytes, at: int) -> tuple[int, int]:
+    """Line and column, from 1, of a byte."""
+    before = content[:at]
+    return before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+
+
+def placed(
     positions: Positions, file: str, path: Where, message: str, hint: str | None, at_key: bool = False
 ) -> Problem:
     place = positions.of(path, at_key)
@@ -161,13 +168,13 @@ def _study_problems(
 ) -> Iterator[Problem]:
     """The errors of the study model, without those at a value that was already refused as YAML."""
     for found in explain(error, Study):
-        if not _already_refused(found, data, found.path):
-            yield _placed(
+        if not already_refused(found, data, found.path):
+            yield placed(
                 positions, file, found.path, found.message, found.hint, found.at_key or found.missing
             )
 
 
-def _already_refused(found: Explained, data: YamlData, path: Where) -> bool:
+def already_refused(found: Explained, data: YamlData, path: Where) -> bool:
     return any(path[:length] in data.bad for length in range(len(path) + 1))
 
 
@@ -187,8 +194,8 @@ def _arm_problems(data: YamlData, positions: Positions, file: str) -> Iterator[P
         except ValidationError as error:
             for found in explain(error, Trainer):
                 path = ("arms", name, "trainer", *found.path)
-                if not _already_refused(found, data, path):
-                    yield _placed(
+                if not already_refused(found, data, path):
+                    yield placed(
                         positions, file, path, found.message, _arm_hint(found), found.at_key or found.missing
                     )
 
@@ -211,6 +218,8 @@ def _outside_paths(loaded: LoadedStudy) -> Iterator[Problem]:
     for name, benchmark in study.data.benchmarks.items():
         if isinstance(benchmark.source, FileTask):
             yield from _outside(loaded, benchmark.source.path, "data", "benchmarks", name, "source", "path")
+    if study.receipts.timestamp is not None:
+        yield from _outside(loaded, study.receipts.timestamp.roots, "receipts", "timestamp", "roots")
 
 
 def _outside(loaded: LoadedStudy, written: str, *where: str) -> Iterator[Problem]:
@@ -228,6 +237,6 @@ def _outside(loaded: LoadedStudy, written: str, *where: str) -> Iterator[Problem
             )
 
 
-def _in_order(problems: list[Problem]) -> list[Problem]:
+def in_order(problems: list[Problem]) -> list[Problem]:
     """By place in the file, each once."""
     return sorted(dict.fromkeys(problems), key=lambda p: (p.line or 0, p.column or 0))

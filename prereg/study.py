@@ -13,6 +13,7 @@ from prereg.hypotheses import Family, Hypothesis
 from prereg.sideeffects import Control, Strata
 from prereg.sources import Data, Model
 from prereg.trainer import Trainer
+from prereg.wanted import Receipts
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -90,6 +91,8 @@ class Environment(Section):
     """Ask torch for deterministic kernels."""
     commit_seconds: Positive = 10.0
     """Work after which the ledger and a checkpoint are committed."""
+    acknowledge_dirty_code: bool = False
+    """The authors know that the harness differs from its git commit, and lock it all the same."""
 
 
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
@@ -132,6 +135,8 @@ class Study(Section):
     strata: Strata | None = None
     """Groups of problems by difficulty, within which the registered differences are also shown."""
     environment: Environment = Environment()
+    receipts: Receipts = Receipts()
+    """Who is to sign the lock, and who is to say when it existed: `harness prereg stamp`."""
     exploratory: tuple[Text, ...] = ()
     """Analyses that the authors intend to look at without a claim."""
 

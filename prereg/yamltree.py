@@ -142,7 +142,11 @@ class _Builder:
         if root is None:
             raise Refused(
                 Problem(
-                    "the file is empty", file=self.file, hint="`harness prereg init` writes a commented one."
+                    "the file is empty",
+                    file=self.file,
+                    line=1,
+                    column=1,
+                    hint="`harness prereg init` writes a commented one.",
                 )
             )
         return root
@@ -267,7 +271,7 @@ def _refuse_characters(text: str, file: str) -> None:
 def _syntax_problem(error: Exception, file: str) -> Problem:
     """What the parser could not read, in words, with its place."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
-        return Problem("the text cannot be read as YAML", file=file)
+        return Problem("the text cannot be read as YAML", file=file, line=1, column=1)
     line, column = error.problem_mark.line + 1, error.problem_mark.column + 1
     message, hint = str(error.problem), None
     if "'\\t'" in message:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports import words
 from reports.comparisons import compare_all
-from reports.content import ReportContent
+from reports.content import ReportContent, Section
 from reports.details import read_details
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
@@ -18,6 +18,7 @@ from reports.sections import (
     accuracy,
     costs,
     design,
+    deviations,
     flow,
     length,
     lock,
@@ -30,6 +31,9 @@ from reports.sections import (
 )
 from reports.sideeffects import Checked, check_all, voided
 from reports.verdicts import judge
+
+EXPLORATORY = "Exploratory: no verdict"
+"""What stands beside the heading of everything that no hypothesis registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +83,12 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         forest=forest,
         flags=_flags(evidence, inputs, checked),
         sections=(
-            ranking.build(evidence),
-            progress.build(evidence),
-            accuracy.build(evidence),
-            length.build(evidence, details, comparisons, adjusted),
-            *([by_difficulty] if by_difficulty is not None else []),
+            deviations.build(inputs.lock, inputs.events),
+            exploratory(ranking.build(evidence)),
+            exploratory(progress.build(evidence)),
+            exploratory(accuracy.build(evidence)),
+            exploratory(length.build(evidence, details, comparisons, adjusted)),
+            *([exploratory(by_difficulty)] if by_difficulty is not None else []),
             sideeffects.build(evidence, checked),
             costs.build(evidence),
             flow.build(evidence),
@@ -95,6 +100,11 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         data=(accuracy.evaluations_table(evidence),),
     )
     return cleaned(content)
+
+
+def exploratory(section: Section) -> Section:
+    """A section whose results the lock does not name, marked so that nobody takes one for a verdict."""
+    return replace(section, label=EXPLORATORY)
 
 
 def write_report(content: ReportContent, folder: Path) -> ReportPaths:
@@ -143,6 +153,13 @@ def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked])
     """What a reader must know before believing any of it, the gravest first."""
     study = evidence.study
     found = [f"Differs from the lock: {difference}" for difference in inputs.lock.differences]
+    found.extend(deviations.amendment_line(one) for one in inputs.lock.amendments)
+    if behind := inputs.lock.left_behind:
+        found.append(
+            f"{words.plural(len(behind), 'run')} of the plan of before are on record and are no longer "
+            f"planned: {words.joined(behind[:6])}{' and more' if len(behind) > 6 else ''}."
+        )
+    found.extend(f"A receipt of the lock does not hold: {fault}" for fault in inputs.lock.receipt_faults)
     missing = len(study.arms) * len(study.models) * len(study.seeds) - sum(
         flow.analysed(evidence, run) for run in evidence.runs
     )
@@ -156,12 +173,13 @@ def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked])
         found.append(
             f"The budget in {' and in '.join(unread)} holds not one update: it reads the start policy."
         )
+    found.extend(inputs.lock.overlaps)
     if extra := flow.unplanned(evidence):
         found.append(
             f"The ledger holds {words.plural(len(extra), 'run')} that the study does not plan; not analysed."
         )
     found.extend(sideeffects.flags(evidence, checked))
     found.extend(length.flags(evidence))
-    if count := lock.looks(inputs.events):
-        found.append(f"Results were looked at {words.plural(count, 'time')} before all runs were complete.")
+    if line := deviations.looks_line(inputs.events):
+        found.append(line)
     return tuple(found)

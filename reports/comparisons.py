@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,20 @@ def shown_level(hypothesis: Hypothesis) -> float:
     exactly where non-inferiority does, before a family's correction.
     """
     return 1 - 2 * hypothesis.alpha if hypothesis.margin is not None else 0.95
+
+
+def interval_of(
+    hypothesis: Hypothesis, blocks: Sequence[Floats], shares: Sequence[float], *, over_problems: bool
+) -> Interval:
+    """The effect with its printed interval, from the paired differences of each benchmark.
+
+    `blocks[b]` has shape (seeds, problems of b), in percentage points; `shares` sum to 1. The simulation of
+    power calls this as the report does.
+    """
+    level = shown_level(hypothesis)
+    if over_problems:
+        return crossed(blocks, shares, level)
+    return paired_t(seed_means(blocks, shares), level)
 
 
 def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
@@ -143,16 +158,13 @@ def _complete(
     controls = [scores(hypothesis.control, name) for name in weights]
     blocks = [one - other for one, other in zip(treated, controls, strict=True)]
     shares = list(weights.values())
-    per_seed = seed_means(blocks, shares)
-    level = shown_level(hypothesis)
-    over_seeds, over_both = paired_t(per_seed, level), crossed(blocks, shares, level)
     return Comparison(
         hypothesis.id,
         (),
-        effect=over_both if hypothesis.over_problems else over_seeds,
-        other=over_seeds if hypothesis.over_problems else over_both,
+        effect=interval_of(hypothesis, blocks, shares, over_problems=hypothesis.over_problems),
+        other=interval_of(hypothesis, blocks, shares, over_problems=not hypothesis.over_problems),
         seeds=seeds,
-        per_seed=tuple(float(value) for value in per_seed),
+        per_seed=tuple(float(value) for value in seed_means(blocks, shares)),
         treatment_mean=float(seed_means(treated, shares).mean()),
         control_mean=float(seed_means(controls, shares).mean()),
         treatment_updates=tuple(steps[hypothesis.treatment, seed][1] for seed in seeds),

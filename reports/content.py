@@ -143,6 +143,8 @@ class Section:
     name: str
     title: str
     blocks: tuple[Block, ...]
+    label: str = ""
+    """What stands beside the heading, e.g. that nothing in the section is a registered result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,24 @@ class RunFact:
 
 
 @dataclass(frozen=True, slots=True)
+class AmendmentFact:
+    """A change of the plan after it was locked."""
+
+    number: int
+    at: str
+    reason: str
+    known: str
+    """What was there to be known then, counted, in words."""
+    changes: tuple[str, ...]
+    """Each field with what stood there and what stands there now."""
+    affected: tuple[str, ...]
+    """Hypotheses whose verdict is no longer a registered one."""
+    runs_set_aside: bool
+    after_runs: bool
+    """Whether any run had started."""
+
+
+@dataclass(frozen=True, slots=True)
 class LockFact:
     """What is known of the lock, in words that the report prints."""
 
@@ -60,6 +78,17 @@ class LockFact:
     """Head of the hash-chained event log."""
     changed: tuple[str, ...] = ()
     """What changed without breaking the lock: environment, git commit, comments; a sentence each."""
+    receipts: tuple[str, ...] = ()
+    """What each receipt shows and what it does not."""
+    receipt_faults: tuple[str, ...] = ()
+    """Receipts that do not hold."""
+    receipts_open: tuple[str, ...] = ()
+    """Receipts that are owed, or that could not be looked at."""
+    amendments: tuple[AmendmentFact, ...] = ()
+    overlaps: tuple[str, ...] = ()
+    """Benchmarks of which problems stand among the training prompts, as the plan allows; a sentence each."""
+    left_behind: tuple[str, ...] = ()
+    """Runs that ended under a plan of before, and that the present plan does not name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +98,8 @@ class Event:
     at: str
     kind: str
     summary: str
+    runs: tuple[int, int] | None = None
+    """For a report or a look: runs finished, and runs planned."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ neither threads nor the order of rows can show in a report.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from prereg.fields import AXES, Axis
@@ -143,7 +145,7 @@ def read_ledger(connection: duckdb.DuckDBPyConnection) -> Ledger:
         )
         for row in _rows(connection, "training")
     }
-    cells = _cells(_rows(connection, "problems"))
+    cells = _cells(connection)
     checkpoints = {
         run: _checkpoints(run, rows)
         for run, rows in _group(_rows(connection, "evaluations"), "run_id").items()
@@ -204,10 +206,13 @@ def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, An
     return rows
 
 
-def run_query(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
-    """The rows of `queries/<name>.sql`. Raises Refused if the ledger lacks a view or a column."""
+def run_query(connection: duckdb.DuckDBPyConnection, name: str, *values: str) -> pa.Table:
+    """The rows of `queries/<name>.sql`, with `values` in the place of its question marks.
+
+    Raises Refused if the ledger lacks a view or a column.
+    """
     try:
-        return connection.sql(query(name)).to_arrow_table()
+        return connection.sql(query(name), params=list(values)).to_arrow_table()
     except (duckdb.CatalogException, duckdb.BinderException) as error:
         raise Refused(
             Problem(
@@ -224,36 +229,59 @@ def _group(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str,
     return dict(grouped)
 
 
-def _cells(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, int, str], Cell]:
-    grouped: dict[tuple[str, int, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        grouped[row["run_id"], row["step"], row["benchmark"]].append(row)
-    return {key: _cell(found) for key, found in grouped.items()}
+_COUNTS = (
+    "samples", "distinct_samples", "correct", "failed", "unparseable", "limited", "truncated", "tokens",
+    "distinct_texts",
+)  # fmt: skip
 
 
-def _cell(rows: list[dict[str, Any]]) -> Cell:
-    rows = sorted(rows, key=lambda row: str(row["problem_id"]))
+RUNS_AT_ONCE = 200
+"""Runs whose samples are counted in one query."""
 
-    def column(name: str) -> Counts:
-        return np.array([row[name] or 0 for row in rows], dtype=np.int64)
 
-    return Cell(
-        tuple(str(row["problem_id"]) for row in rows),
-        *(
-            column(name)
-            for name in (
-                "samples",
-                "distinct_samples",
-                "correct",
-                "failed",
-                "unparseable",
-                "limited",
-                "truncated",
-                "tokens",
-                "distinct_texts",
-            )
-        ),
-    )
+def _cells(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, int, str], Cell]:
+    runs = [row["run_id"] for row in _rows(connection, "runs")]
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+    cells: dict[tuple[str, int, str], Cell] = {}
+    for start in range(0, len(runs), RUNS_AT_ONCE):
+        some = runs[start : start + RUNS_AT_ONCE]
+        cells |= _cells_of(run_query(connection, "problems", some[0], some[-1]), known)
+    return cells
+
+
+def _cells_of(
+    table: pa.Table, shared: dict[tuple[str, ...], tuple[str, ...]]
+) -> dict[tuple[str, int, str], Cell]:
+    """Cells of a table that is in order of run, step, benchmark and problem; they share its memory.
+
+    `shared` holds the lists of problems seen so far, so that each is kept once.
+    """
+    if len(table) == 0:
+        return {}
+    runs, run_names = _coded(table["run_id"])
+    benchmarks, benchmark_names = _coded(table["benchmark"])
+    problems, problem_names = _coded(table["problem_id"])
+    steps = table["step"].to_numpy()
+    counts = [pc.fill_null(table[name], 0).to_numpy().astype(np.int64) for name in _COUNTS]
+    changes = (np.diff(runs) != 0) | (np.diff(steps) != 0) | (np.diff(benchmarks) != 0)
+    starts = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(table)]]).tolist()
+    known: dict[bytes, tuple[str, ...]] = {}
+    cells = {}
+    for start, end in itertools.pairwise(starts):
+        own = problems[start:end]
+        ids = known.get(own.tobytes())
+        if ids is None:
+            ids = tuple(problem_names[code] for code in own.tolist())
+            ids = known[own.tobytes()] = shared.setdefault(ids, ids)
+        key = (run_names[runs[start]], int(steps[start]), benchmark_names[benchmarks[start]])
+        cells[key] = Cell(ids, *(values[start:end] for values in counts))
+    return cells
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[NDArray[Any], list[str]]:
+    """A column of texts as whole numbers, and the text of each."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
 
 
 def _checkpoints(run: str, rows: list[dict[str, Any]]) -> tuple[Checkpoint, ...]:

@@ -74,9 +74,17 @@ def pass_at_k_variance(samples: int, correct: int, k: int) -> float:
 def pass_at_k_each(correct: Counts, samples: Counts, k: int) -> Floats:
     """pass@k of each problem, shape (problems,)."""
     _check(correct, samples)
-    return np.array(
-        [pass_at_k(int(n), int(c), k) for n, c in zip(samples, correct, strict=True)], dtype=np.float64
-    )
+    values = np.empty(len(samples), dtype=np.float64)
+    for n in np.unique(samples).tolist():
+        here = samples == n
+        values[here] = _pass_table(n, k)[correct[here]]
+    return values
+
+
+@cache
+def _pass_table(samples: int, k: int) -> Floats:
+    """`pass_at_k` by the number of correct samples."""
+    return np.array([pass_at_k(samples, correct, k) for correct in range(samples + 1)], dtype=np.float64)
 
 
 def maj_at_k(votes: Mapping[str, int], gold: str | None, k: int, unanswered: int = 0) -> float:

@@ -8,7 +8,8 @@ INCONCLUSIVE  neither
 NOT_TESTED    the hypothesis that gates it, or comes before it in a fixed sequence, was not confirmed, or no
               part of its family's alpha reached it
 INADMISSIBLE  a run, a reading or a grade that the comparison needs is missing or cannot be compared
-DEVIATED      something differs from the lock; the statistical outcome stands beside it
+DEVIATED      something differs from the lock, or what bears on this hypothesis was amended after runs had
+              started; the statistical outcome stands beside it
 UNREGISTERED  there is no lock, or the runs are exploratory; the statistical outcome stands beside it
 """
 
@@ -40,6 +41,9 @@ SHOWN: tuple[Outcome, ...] = ("CONFIRMED", "EQUIVALENT", "NON_INFERIOR")
 
 EXPLORATORY = "EXPLORATORY"
 """The mark of runs that were made apart from the lock."""
+
+SIMULATED = "SIMULATED"
+"""The mark of runs that were made up from a declared truth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def judge(
             decisions[h.id].score,
         )
         for h in study.hypotheses
-        for word, outcome, reasons in [_word(lock, marks, *_tested(h, outcomes, gates, opening, empty))]
+        for word, outcome, reasons in [_word(lock, marks, h.id, *_tested(h, outcomes, gates, opening, empty))]
     )
 
 
@@ -225,9 +229,11 @@ def _opening(outcomes: Mapping[str, Found], gates: Mapping[str, tuple[str, ...]]
 
 
 def _word(
-    lock: LockFact, marks: Sequence[str], outcome: Outcome, reasons: tuple[str, ...]
+    lock: LockFact, marks: Sequence[str], hypothesis: str, outcome: Outcome, reasons: tuple[str, ...]
 ) -> tuple[Word, Outcome, tuple[str, ...]]:
     """The verdict that the lock allows, the outcome and the reasons."""
+    if any(mark.upper().startswith(SIMULATED) for mark in marks):
+        return "UNREGISTERED", outcome, ("the runs were simulated: no model was trained", *reasons)
     if lock.digest is None:
         return "UNREGISTERED", outcome, ("nothing was locked before the runs", *reasons)
     if any(mark.upper().startswith(EXPLORATORY) for mark in marks):
@@ -236,4 +242,7 @@ def _word(
         count = len(lock.differences)
         differs = "1 thing differs" if count == 1 else f"{count} things differ"
         return "DEVIATED", outcome, (f"{differs} from the lock", *reasons)
+    if late := [one for one in lock.amendments if hypothesis in one.affected]:
+        changed = tuple(f"its plan was changed by amendment {one.number}, with {one.known}" for one in late)
+        return "DEVIATED", outcome, (*changed, *reasons)
     return outcome, outcome, reasons

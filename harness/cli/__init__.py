@@ -18,14 +18,15 @@ def main() -> None:
         version=_version,
         help_on_error=False,
     )
-    from harness.cli import prereg, run
+    from harness.cli import prereg, run, trust  # noqa: F401 - trust adds to the group of prereg
 
+    arguments = sys.argv[1:]
     run.register(app)
     prereg.register(app)
     try:
-        app()
+        app(arguments)
     except Refused as error:
-        refuse(error, as_json="--json" in sys.argv[1:])
+        refuse(error, as_json="--json" in arguments)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:

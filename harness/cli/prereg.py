@@ -76,20 +76,22 @@ def lock(study: Path | None = None, *, json: bool = False) -> None:
 
 
 @group.command
-def verify(study: Path | None = None, *, json: bool = False) -> None:
+def verify(study: Path | None = None, *, head: list[str] | None = None, json: bool = False) -> None:
     """Re-derive everything the lock holds and name each thing that differs. Exits with 4 if anything does.
 
     Parameters
     ----------
     study
         The study file; left out, the one in this folder.
+    head
+        A head of the event log, or the SHA-256 of a lock, that was published: it must be held. Repeatable.
     json
         Print one JSON document.
     """
     from harness.verifying import verify_study
     from prereg.layout import find_study
 
-    result = verify_study(study or find_study())
+    result = verify_study(study or find_study(), head or ())
     if json:
         emit(result.to_json())
     else:
@@ -101,6 +103,10 @@ def verify(study: Path | None = None, *, json: bool = False) -> None:
             note(f"changed, without effect on the lock: {line}")
         for run in result.runs:
             note(run)
+        for line in result.receipts:
+            note(f"receipt: {line}")
+        for line in result.unverified:
+            note(f"receipt, open: {line}")
         if result.sound:
             print(f"all as locked: {result.lock}")
     sys.exit(DONE if result.sound else MISMATCH)
@@ -129,8 +135,47 @@ def show(study: Path | None = None, *, json: bool = False) -> None:
 
 
 @group.command
-def schema() -> None:
-    """Print the JSON Schema of study files, for editors."""
+def power(
+    study: Path | None = None, *, simulations: int = 2_000, seeds: str = "3,5,8,10", json: bool = False
+) -> None:
+    """Simulate the power of every hypothesis that declares assumptions, by the analysis of the report itself.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    simulations
+        Simulated studies, from 100 to 100,000.
+    seeds
+        Numbers of seeds besides the study's own, separated by commas.
+    json
+        Print one JSON document.
+    """
+    from harness.powering import counts_of, render, study_power
+    from prereg.checks import check
+    from prereg.layout import find_study
+    from prereg.source import load_study
+
+    counts = counts_of(seeds, simulations)
+    loaded = load_study(study or find_study())
+    check(loaded, powered=False)
+    found = study_power(loaded, simulations, counts)
+    if json:
+        emit(found.to_json())
+    else:
+        print(render(found))
+
+
+@group.command
+def schema(*, of: Literal["study", "truth"] = "study") -> None:
+    """Print the JSON Schema of study files, for editors.
+
+    Parameters
+    ----------
+    of
+        `truth`: that of the files which `harness simulate` reads.
+    """
+    from harness.simulation.truth import truth_schema
     from prereg.schema import schema_text
 
-    print(schema_text())
+    print(schema_text() if of == "study" else truth_schema())

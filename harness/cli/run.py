@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def register(app: App) -> None:
     """Add the commands to the command line."""
-    for command in (plan, run, status, report):
+    for command in (plan, run, simulate, status, report):
         app.command(command)
     app.command(run_cell, name="run-cell", show=False)
 
@@ -194,8 +194,41 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
         print(f"{line}  {s.generated_tokens:>12,} tokens" + (f"  {s.message}" if s.message else ""))
 
 
+def simulate(study: Path | None = None, *, truth: Path, out: Path | None = None, json: bool = False) -> None:
+    """Rehearse a study: make its runs up from a declared truth, and see its report before any real run.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    truth
+        How each arm learns, writes, costs and fails: a YAML file (docs/simulate.md).
+    out
+        Folder for the simulated runs; by default `study.simulated` beside the study.
+    json
+        Print one JSON document.
+    """
+    from harness.simulation.study import simulate_study
+    from prereg.layout import find_study
+
+    made = simulate_study(study or find_study(), truth, out)
+    if json:
+        emit(made.to_json())
+        return
+    note(f"simulated {made.runs} runs, {made.samples:,} samples, in {made.folder}")
+    for name, effect in made.effects.items():
+        note(f"{name}: the true effect is {effect:+.2f} points")
+    note(f"next: harness report --simulated{f' --simulated-in {out}' if out else ''}")
+
+
 def report(
-    study: Path | None = None, *, exploratory: bool = False, folder: Path | None = None, json: bool = False
+    study: Path | None = None,
+    *,
+    exploratory: bool = False,
+    simulated: bool = False,
+    simulated_in: Path | None = None,
+    folder: Path | None = None,
+    json: bool = False,
 ) -> None:
     """Write the report of a study as HTML, PDF, CSV and JSON.
 
@@ -205,6 +238,10 @@ def report(
         The study file; left out, the one in this folder.
     exploratory
         Of the exploratory runs; every page is marked.
+    simulated
+        Of the simulated runs beside the study; every page is marked.
+    simulated_in
+        Of the simulated runs in this folder.
     folder
         Where to write; by default beside the study.
     json
@@ -213,7 +250,11 @@ def report(
     from harness.reporting import report_study
     from prereg.layout import find_study
 
-    result = report_study(study or find_study(), exploratory=exploratory, folder=folder)
+    if exploratory and (simulated or simulated_in):
+        raise Refused(Problem("--exploratory and --simulated exclude each other"))
+    made_up = simulated_in or simulated
+    path = study or find_study()
+    result = report_study(path, exploratory=exploratory, folder=folder, simulated=made_up)
     if json:
         emit({
             "html": str(result.paths.html), "pdf": str(result.paths.pdf), "verdicts": result.verdicts,

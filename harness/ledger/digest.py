@@ -9,7 +9,7 @@ The table `texts` is left out too: what was generated stands in its keys. All ot
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,23 @@ TIME_AXIS = "device_seconds"
 
 def of_files(files: Mapping[str, Sequence[Path]]) -> str:
     """SHA-256, hexadecimal, over Parquet files by table; how rows are split over files does not matter."""
+    return _of_parts(lambda table, columns: _parts(files[table], columns))
+
+
+def of_tables(tables: Mapping[str, pa.Table]) -> str:
+    """The same over tables in memory; a table without rows may be left out."""
+    return _of_parts(lambda table, columns: iter([tables[table].select(columns)] if table in tables else []))
+
+
+def _of_parts(parts: Callable[[str, list[str]], Iterator[pa.Table]]) -> str:
+    """`parts` gives these columns of a table, in as many pieces as it has."""
     whole = hashlib.sha256(f"ledger {LEDGER_VERSION}\n".encode())
-    last_step = _last_counted_step(files["readings"])
-    timed_steps = _steps_evaluated_for_time(files["evaluations"])
+    last_step = _last_counted_step(parts("readings", ["axis", "step", "crossing_cost"]))
+    timed_steps = _steps_evaluated_for_time(parts("evaluations", ["step", "occasion"]))
     for table in sorted(TABLES.keys() - LEFT_OUT_TABLES):
         columns = [c.name for c in TABLES[table] if c.name not in TIME_COLUMNS]
         digests = {name: _ColumnDigest() for name in columns}
-        for part in _parts(files[table], columns):
+        for part in parts(table, columns):
             kept = _without_times(table, part, last_step, timed_steps)
             for name in columns:
                 for chunk in kept[name].chunks:
@@ -62,10 +72,10 @@ def _parts(paths: Sequence[Path], columns: list[str]) -> Iterator[pa.Table]:
                 yield file.read_row_group(group, columns=columns, use_threads=False)
 
 
-def _last_counted_step(readings: Sequence[Path]) -> int | None:
+def _last_counted_step(readings: Iterator[pa.Table]) -> int | None:
     """The update that closed the last budget that is not one of time; None if there is no such budget."""
     last: int | None = None
-    for part in _parts(readings, ["axis", "step", "crossing_cost"]):
+    for part in readings:
         for row in part.to_pylist():
             if row["axis"] != TIME_AXIS:
                 step = row["step"] + (row["crossing_cost"] is not None)
@@ -73,10 +83,10 @@ def _last_counted_step(readings: Sequence[Path]) -> int | None:
     return last
 
 
-def _steps_evaluated_for_time(evaluations: Sequence[Path]) -> list[int]:
+def _steps_evaluated_for_time(evaluations: Iterator[pa.Table]) -> list[int]:
     """Steps whose policy was evaluated only because seconds ran out there."""
     steps: set[int] = set()
-    for part in _parts(evaluations, ["step", "occasion"]):
+    for part in evaluations:
         steps.update(row["step"] for row in part.to_pylist() if row["occasion"] == TIME_AXIS)
     return sorted(steps)
 
@@ -86,7 +96,7 @@ def _without_times(table: str, part: pa.Table, last_step: int | None, timed_step
         part = part.filter(pc.invert(pc.is_in(part["phase"], pa.array(LEFT_OUT_PHASES))))
     if table == "readings":
         part = part.filter(pc.not_equal(part["axis"], TIME_AXIS))
-    if table in ("evaluations", "samples"):
+    if timed_steps and table in ("evaluations", "samples"):
         part = part.filter(pc.invert(pc.is_in(part["step"], pa.array(timed_steps, pa.int32()))))
     if last_step is not None:
         part = part.filter(pc.less_equal(part["step"], last_step))
@@ -107,7 +117,7 @@ class _ColumnDigest:
         if pa.types.is_string(array.type) or pa.types.is_fixed_size_binary(array.type):
             array = pc.fill_null(array.cast(pa.large_binary()), b"")
             self._lengths.update(_bytes(pc.binary_length(array).to_numpy(zero_copy_only=False), "<i8"))
-            self._values.update(b"".join(array.to_pylist()))
+            self._values.update(_joined(array))
         elif pa.types.is_boolean(array.type):
             self._values.update(_bytes(pc.fill_null(array, False).to_numpy(zero_copy_only=False), np.uint8))
         else:
@@ -118,6 +128,15 @@ class _ColumnDigest:
     def hexdigest(self) -> str:
         parts = (self._valid, self._lengths, self._values)
         return "".join(part.hexdigest() for part in parts)
+
+
+def _joined(array: pa.Array) -> memoryview:
+    """The bytes of all values, in order, as they lie in memory. `array` is large_binary without nulls."""
+    _, offsets, data = array.buffers()
+    if data is None:
+        return memoryview(b"")
+    ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    return memoryview(data)[int(ends[0]) : int(ends[-1])]
 
 
 def _bytes(values: np.ndarray[Any, Any], dtype: Any) -> memoryview:

@@ -47,6 +47,9 @@ def _locate(name: str, study_folder: Path) -> Path:
     path = study_folder / relative
     if path.is_dir():
         raise Refused(Problem("a folder, not a file", file=str(path)))
+    if path.exists() and not path.is_file():
+        hint = "A pipe or a device gives no two readers the same rows; write them to a file."
+        raise Refused(Problem("not a regular file", file=str(path), hint=hint))
     if not path.exists():
         there = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Refused(Problem("there is no such file", file=str(path), hint=_nearest(path.name, there)))

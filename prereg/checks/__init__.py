@@ -73,13 +73,17 @@ RULES: tuple[Rule, ...] = (
 """Every rule, in the order in which a reader meets what it checks."""
 
 
-def problems(loaded: LoadedStudy) -> tuple[Problem, ...]:
-    """All that is wrong with a study, by place in the file; empty if it can be locked."""
-    found = [problem for rule in RULES for problem in rule(loaded)]
+def problems(loaded: LoadedStudy, *, powered: bool = True) -> tuple[Problem, ...]:
+    """All that is wrong with a study, by place in the file; empty if it can be locked.
+
+    Without `powered`, a low power is not among it: for the one who looks for a plan with more.
+    """
+    rules = [rule for rule in RULES if powered or rule is not power.powered_or_acknowledged]
+    found = [problem for rule in rules for problem in rule(loaded)]
     return tuple(sorted(dict.fromkeys(found), key=lambda p: (p.line or 0, p.column or 0)))
 
 
-def check(loaded: LoadedStudy) -> None:
+def check(loaded: LoadedStudy, *, powered: bool = True) -> None:
     """Raises Refused with every problem if the study cannot be locked."""
-    if found := problems(loaded):
+    if found := problems(loaded, powered=powered):
         raise Refused(*found)

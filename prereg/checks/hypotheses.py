@@ -39,7 +39,7 @@ def arms_differ(loaded: LoadedStudy) -> Iterator[Problem]:
     for index, hypothesis in enumerate(study.hypotheses):
         if hypothesis.treatment == hypothesis.control:
             message = f"hypothesis `{hypothesis.id}` compares the arm `{hypothesis.control}` with itself"
-            yield loaded.problem(message, "hypotheses", index, "treatment")
+            yield loaded.problem(message, "hypotheses", index, "treatment", hint="Name two arms.")
         elif hypothesis.treatment in study.arms and hypothesis.control in study.arms:
             roles = {study.arms[hypothesis.treatment].role, study.arms[hypothesis.control].role}
             same = study.trainer_of(hypothesis.treatment) == study.trainer_of(hypothesis.control)
@@ -98,7 +98,8 @@ def problems_enough_for_crossed_test(loaded: LoadedStudy) -> Iterator[Problem]:
                     f"`{hypothesis.test.kind}` over sampled problems needs two problems or more a benchmark; "
                     f"`{name}` has {size}"
                 )
-                yield loaded.problem(message, "hypotheses", index, "test")
+                hint = "Give the benchmark more problems, or take the problems as `fixed`."
+                yield loaded.problem(message, "hypotheses", index, "test", hint=hint)
 
 
 def pass_k_is_estimable(loaded: LoadedStudy) -> Iterator[Problem]:
@@ -145,7 +146,8 @@ def seeds_are_fresh(loaded: LoadedStudy) -> Iterator[Problem]:
     seeds = loaded.study.seeds
     for position, seed in enumerate(seeds):
         if seed in seeds[:position]:
-            yield loaded.problem(f"the seed {seed} stands twice", "seeds", position)
+            hint = "Choose another: the same seed twice is one run, not two."
+            yield loaded.problem(f"the seed {seed} stands twice", "seeds", position, hint=hint)
         elif seed in loaded.study.data_status.pilot_seeds:
             message = f"the seed {seed} was used by a pilot"
             yield loaded.problem(

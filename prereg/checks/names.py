@@ -50,7 +50,8 @@ def known_benchmarks(loaded: LoadedStudy) -> Iterator[Problem]:
         for position, name in enumerate(hypothesis.benchmarks or ()):
             yield from _unknown(loaded, "benchmark", name, loaded.study.data.benchmarks, *path, position)
             if name in (hypothesis.benchmarks or ())[:position]:
-                yield loaded.problem(f"the benchmark `{name}` is named twice", *path, position)
+                message = f"the benchmark `{name}` is named twice"
+                yield loaded.problem(message, *path, position, hint="Weights say what counts for more.")
 
 
 def known_families(loaded: LoadedStudy) -> Iterator[Problem]:

@@ -20,7 +20,8 @@ def controls_name_arms(loaded: LoadedStudy) -> Iterator[Problem]:
                 yield loaded.problem(f"there is no arm `{arm}`", "controls", name, "arms", index, hint=hint)
             elif arm == control.relative_to:
                 message = f"the arm `{arm}` is compared with itself"
-                yield loaded.problem(message, "controls", name, "arms", index)
+                hint = "Leave it out of `arms`."
+                yield loaded.problem(message, "controls", name, "arms", index, hint=hint)
         if control.relative_to is not None and control.relative_to not in known:
             hint = did_you_mean(control.relative_to, known)
             message = f"there is no arm `{control.relative_to}`"
@@ -36,9 +37,9 @@ def controls_have_a_bound(loaded: LoadedStudy) -> Iterator[Problem]:
                 f"the control `{name}` has no bound", "controls", name, hint="Add `at_most` or `at_least`."
             )
         elif low is not None and high is not None and low > high:
-            yield loaded.problem(
-                f"no value is at least {low:g} and at most {high:g}", "controls", name, "at_least"
-            )
+            message = f"no value is at least {low:g} and at most {high:g}"
+            hint = "Lower `at_least`, or raise `at_most`."
+            yield loaded.problem(message, "controls", name, "at_least", hint=hint)
 
 
 def controls_can_be_measured(loaded: LoadedStudy) -> Iterator[Problem]:
@@ -50,7 +51,8 @@ def controls_can_be_measured(loaded: LoadedStudy) -> Iterator[Problem]:
             yield loaded.problem(message, "controls", name, "matched_on", hint="Remove `matched_on`.")
         elif control.matched_on is not None and control.matched_on not in study.budget.declared():
             message = f"the study declares no budget on the axis `{control.matched_on}`"
-            yield loaded.problem(message, "controls", name, "matched_on")
+            hint = f"Set `budget.{control.matched_on}`, or match on an axis with a budget."
+            yield loaded.problem(message, "controls", name, "matched_on", hint=hint)
         if control.measure == "kl":
             watched = [*(control.arms or study.arms), *([control.relative_to] if control.relative_to else [])]
             for arm in dict.fromkeys(watched):
@@ -91,4 +93,4 @@ def cut_points_rise(loaded: LoadedStudy) -> Iterator[Problem]:
     for index in range(1, len(cuts)):
         if cuts[index] <= cuts[index - 1]:
             message = f"the cut point {cuts[index]:g} does not lie above {cuts[index - 1]:g}"
-            yield loaded.problem(message, "strata", "cut_points", index)
+            yield loaded.problem(message, "strata", "cut_points", index, hint="List them upwards.")

@@ -54,7 +54,7 @@ def _faults(trainer: Trainer) -> Iterator[Fault]:
             f"{trainer.samples_per_prompt} samples) cannot be split into "
             f"{trainer.optimizer_steps_per_update} equal mini-batches"
         )
-        yield ("optimizer_steps_per_update",), message, None
+        yield ("optimizer_steps_per_update",), message, "Choose a number that divides the completions."
     if trainer.micro_batch_tokens <= trainer.max_new_tokens:
         message = (
             f"a micro-batch of {trainer.micro_batch_tokens} tokens does not hold a prompt with a completion "
@@ -107,7 +107,9 @@ def prompts_enough_for_an_update(loaded: LoadedStudy) -> Iterator[Problem]:
         prompts = loaded.study.trainer_of(name).prompts_per_update
         if size is not None and prompts > size:
             message = f"arm `{name}` needs {prompts} prompts an update, but only {size} are there"
-            yield loaded.problem(message, "data", "training", "source", "size" if builtin else "limit")
+            hint = "Take more problems, or fewer prompts an update."
+            field = "size" if builtin else "limit"
+            yield loaded.problem(message, "data", "training", "source", field, hint=hint)
 
 
 def _schedule_path(loaded: LoadedStudy, arm: str) -> tuple[str, ...]:

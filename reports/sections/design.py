@@ -107,6 +107,10 @@ def methods(evidence: Evidence) -> Section:
                     "The paired t interval is mean +- t sd / sqrt(seeds) and speaks of new training seeds "
                     "on these problems. The crossed interval adds the variance over problems, with "
                     "Satterthwaite's degrees of freedom, and speaks of new problems as well.",
+                    "These intervals hold the truth as often as they say if seeds are normal; the crossed "
+                    "one at 95 % then holds it in 93 % of studies with three seeds. If the paired "
+                    "differences of seeds are strongly skewed (exponential), intervals at 95 % hold it in 89 "
+                    "to 94 % of studies with three to ten seeds.",
                     "Every printed interval is two-sided, at 95 % unless it says otherwise, also beside a "
                     "one-sided test; the verdict follows the test's p. A one-sided p below 0.05 can "
                     "therefore stand beside an interval that just includes the null.",

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from reports.content import Block, Column, Listing, Prose, Section, Table
 from reports.inputs import Event, LockFact, RunFact, Setup
-
-LOOK = "look"
-"""Kind of the event that records a look at results before all runs were complete."""
+from reports.sections.deviations import looks
 
 
 def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
@@ -23,7 +21,13 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
         blocks.append(Prose(f"The lock{at}, has the SHA-256"))
         blocks.append(Listing((lock.digest,), mono=True))
     if lock.proves:
-        blocks += [Prose("What it proves:"), Listing(lock.proves)]
+        blocks += [Prose("What it proves, by itself:"), Listing(lock.proves)]
+    if lock.receipts:
+        blocks += [Prose("What its receipts prove, each verified for this report:"), Listing(lock.receipts)]
+    if lock.receipt_faults:
+        blocks += [Prose("Receipts that do not hold:"), Listing(lock.receipt_faults)]
+    if lock.receipts_open:
+        blocks += [Prose("Receipts that are open:"), Listing(lock.receipts_open)]
     if lock.differences:
         blocks += [Prose("What differs from it now:"), Listing(lock.differences)]
     elif lock.digest is not None:
@@ -109,13 +113,8 @@ def _repeats(setup: Setup) -> str:
     return "equal in law, not in bits: batches and rounding differ from run to run"
 
 
-def looks(events: tuple[Event, ...]) -> int:
-    """How often results were looked at before all runs were complete."""
-    return sum(event.kind == LOOK for event in events)
-
-
 def _events(events: tuple[Event, ...]) -> Table:
-    count = looks(events)
+    count = len(looks(events))
     note = f"Looks at results before all runs were complete: {count}." if events else "No event was recorded."
     return Table(
         "events",

@@ -99,7 +99,14 @@ def summary(results: tuple[HypothesisResult, ...]) -> str:
     words_used = {one.word for one in results}
     if "UNREGISTERED" in words_used:
         return f"No result here is registered. By itself, of {len(results)} {noun}: {words.joined(parts)}."
-    if "DEVIATED" in words_used:
+    deviated = sum(one.word == "DEVIATED" for one in results)
+    if 0 < deviated < len(results):
+        verb = "deviates" if deviated == 1 else "deviate"
+        return (
+            f"Of {len(results)} {noun}, {deviated} {verb} from what was locked first. By themselves, of all: "
+            f"{words.joined(parts)}."
+        )
+    if deviated:
         return (
             f"The study deviates from its lock. By itself, of {len(results)} {noun}: {words.joined(parts)}."
         )

@@ -48,7 +48,7 @@ def tiny(**changes: Any) -> dict[str, Any]:
         "budget": {"updates": 8, "generated_tokens": 2600, "device_seconds": 0.1, "clock": "counted"},
         "evaluation": {"grid": {"axis": "updates", "every": 4}, "pass_k": [1, 2, 4]},
         "hypotheses": [hypothesis()],
-        "environment": {"commit_seconds": 0.05},
+        "environment": {"commit_seconds": 0.05, "acknowledge_dirty_code": True},
     } | changes  # fmt: skip
 
 

@@ -258,6 +258,11 @@ def test_each_refusal(rule: checks.Rule, changes: tuple[Change, ...], field: str
         checks.check(study)
 
 
+def test_every_refusal_names_its_line_and_says_how_to_mend_it() -> None:
+    found = [problem for rule, changes, _, _ in REFUSALS for problem in rule(loaded(*changes))]
+    assert [problem.message for problem in found if not problem.hint or not problem.line] == []
+
+
 def test_every_rule_is_registered_once_and_has_a_refusal() -> None:
     assert {rule for rule, *_ in REFUSALS} == set(checks.RULES)
     assert len(set(checks.RULES)) == len(checks.RULES)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prereg.contamination import contaminated, find_matches, words
+from prereg.contamination import contaminated, find_matches, measured, words
 from tests.prereg.studies import loaded
 
 
@@ -20,6 +20,15 @@ def test_the_three_kinds_of_match() -> None:
     training = ["What is 2+2?", "what  is 7 + 5", inside, "unrelated"]
     benchmark = ["What is 7+5?", "What is 2+2?", long, "What is 9+9?"]
     assert kinds(training, benchmark) == [(0, 1, "normalised"), (1, 0, "exact"), (2, 2, "ngram")]
+
+
+def test_what_is_measured_for_the_lock() -> None:
+    long = "A train leaves Berlin at nine and arrives in Hamburg at eleven; how fast is it on average?"
+    found = measured(
+        ["What is 2+2?", "what  is 7 + 5", f"So: {long}"], ["What is 7+5?", "What is 2+2?", long, "x"]
+    )
+    assert (found.problems, found.exact, found.normalised, found.ngram, found.matched) == (4, 1, 1, 1, 3)
+    assert found.listed[0] == "problem 0 = prompt 1 (normalised: 'what is 7 + 5')"
 
 
 def test_the_strictest_kind_wins_then_the_first_prompt() -> None:

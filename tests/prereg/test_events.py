@@ -240,3 +240,29 @@ def test_what_is_no_event_is_a_mistake_of_the_caller(log: Path) -> None:
     with pytest.raises(ValueError, match="time zone"):
         append_event(log, "look", "x", datetime(2026, 1, 1))
     assert log.read_bytes() == before
+
+
+def test_every_removal_repetition_and_exchange_of_entries_is_found(log: Path) -> None:
+    """All of them on a log of five entries; only a clean cut at the end is left, as the test above says."""
+    lines = log.read_bytes().splitlines(keepends=True)
+    size = len(lines)
+    changed = [lines[:i] + lines[j:] for i in range(size) for j in range(i + 1, size)]
+    changed += [[*lines[:i], lines[j], *lines[i:]] for i in range(size + 1) for j in range(size)]
+    for i in range(size):
+        for j in range(i + 1, size):
+            exchanged = list(lines)
+            exchanged[i], exchanged[j] = exchanged[j], exchanged[i]
+            changed.append(exchanged)
+    assert len(changed) == 10 + 30 + 10
+    for entries in changed:
+        log.write_bytes(b"".join(entries))
+        assert faults(log)
+
+
+def test_removed_and_added_bytes_are_found(log: Path) -> None:
+    content = log.read_bytes()
+    for index in range(0, len(content) - 1, 3):  # without its last line end the last entry is torn
+        for altered in (content[:index] + content[index + 1 :], content[:index] + b"0" + content[index:]):
+            log.write_bytes(altered)
+            with pytest.raises(LockMismatch):
+                read_events(log)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from prereg.amendment import Amendment, FieldChange, Known
 from prereg.canonical import canonical_bytes, digest_of
 from prereg.difference import Difference, compare, mismatch
 from prereg.lock import CodeVersion, Lock, SourceDigest, lock_bytes, make_lock, read_lock, write_lock
 from prereg.problems import LockMismatch, Refused
-from prereg.source import LoadedStudy
+from prereg.source import LoadedStudy, parse_study
+from prereg.starter import starter_files
 from tests.prereg.studies import STUDY, loaded
 
 NOON = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -281,3 +283,22 @@ def test_what_refuses_becomes_an_error_at_its_line() -> None:
     assert "study.budget.updates: locked 10, now 11" in only.message
     reported = [Difference("environment.x", "1", "2", refuses=False)]
     assert mismatch(reported, study) is None
+
+
+def test_altered_bytes_of_the_built_in_studys_lock_are_found(written: Path) -> None:
+    """Every 13th byte in another bit; the lock of `small_lock` is gone through byte by byte."""
+    study = parse_study(starter_files("builtin")["study.yaml"].encode(), Path("study.yaml"))
+    amendment = Amendment(
+        number=1, previous="1" * 64, event_head="2" * 64, reason="r", known=Known(runs_started=2),
+        changes=(FieldChange(field="study.seeds", before="[1]", after="[2]"),), affected=("x",),
+        runs_set_aside=True,
+    )  # fmt: skip
+    write_lock(make_lock(study, SOURCES, ENVIRONMENT, CODE, NOON, amendment), written, replace=True)
+    content = written.read_bytes()
+    assert read_lock(written).amends == amendment
+    for index in range(0, len(content), 13):
+        altered = bytearray(content)
+        altered[index] ^= 1 << (index // 13 % 8)
+        written.write_bytes(altered)
+        with pytest.raises(LockMismatch, match="altered"):
+            read_lock(written)

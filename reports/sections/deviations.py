@@ -1,0 +1,96 @@
+"""What was done otherwise than planned, and what was seen when: right after the hypotheses."""
+
+from __future__ import annotations
+
+from reports import words
+from reports.content import Block, Column, Listing, Prose, Section, Table
+from reports.inputs import AmendmentFact, Event, LockFact
+
+LOOK = "look"
+"""Kind of the event that records a look at results before all runs were complete."""
+
+
+def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
+    """The section."""
+    blocks: list[Block] = []
+    if lock.differences:
+        blocks += [Prose("What differs from the lock:"), Listing(lock.differences)]
+    elif lock.digest is not None:
+        amended = " as it was amended" if lock.amendments else ""
+        blocks.append(Prose(f"Nothing differs from the lock{amended}."))
+    else:
+        blocks.append(Prose("There is no plan to deviate from: nothing was locked before the runs."))
+    for one in lock.amendments:
+        blocks += [Prose(_amendment(one)), Listing(one.changes)]
+    seen = looks(events)
+    blocks.append(
+        _looks(seen) if seen else Prose("No look at results before all runs were complete is on record.")
+    )
+    if failures := tuple(f"{event.at}: {event.summary}" for event in events if event.kind == "run_failed"):
+        blocks += [Prose("Attempts at runs that failed:"), Listing(failures)]
+    return Section("deviations", "Deviations and looks", tuple(blocks))
+
+
+def looks(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The looks at results before all runs were complete, in their order."""
+    return tuple(event for event in events if event.kind == LOOK)
+
+
+def looks_line(events: tuple[Event, ...]) -> str:
+    """For the first page: how often results were looked at, when, and how many runs were complete then."""
+    seen = looks(events)
+    if not seen:
+        return ""
+    times = tuple(f"{event.at} with {_complete(event)}" for event in seen[:5])
+    more = f", and {words.plural(len(seen) - 5, 'further time')}" if len(seen) > 5 else ""
+    return (
+        f"Results were looked at {words.plural(len(seen), 'time')} before all runs were complete: "
+        f"{words.joined(times)}{more}."
+    )
+
+
+def amendment_line(one: AmendmentFact) -> str:
+    """For the first page: what was changed, when, why, what was known, and what follows."""
+    names = tuple(change.split(":")[0] for change in one.changes)
+    fields = words.joined(names if len(names) <= 4 else (*names[:3], f"{len(names) - 3} further fields"))
+    line = f"The plan was amended on {one.at} ({fields}), with {one.known}; reason given: {one.reason}"
+    line += "" if line.endswith(".") else "."
+    if one.affected:
+        line += f" Verdicts on {words.joined(one.affected)} are DEVIATED by it."
+    elif one.after_runs:
+        line += " No hypothesis is touched by it."
+    if one.runs_set_aside:
+        line += " The runs of before were made otherwise; they are kept apart and were made anew."
+    return line
+
+
+def _amendment(one: AmendmentFact) -> str:
+    return f"Amendment {one.number}. {amendment_line(one)} Field by field:"
+
+
+def _complete(event: Event) -> str:
+    return "an unknown number of runs" if event.runs is None else f"{event.runs[0]} of {event.runs[1]} runs"
+
+
+def _looks(seen: tuple[Event, ...]) -> Table:
+    return Table(
+        "looks",
+        "Looks at results before all runs were complete",
+        (
+            Column("at", "When"),
+            Column("finished", "Runs complete", "integer"),
+            Column("planned", "Runs planned", "integer"),
+            Column("summary", "What"),
+        ),
+        tuple(
+            (
+                event.at,
+                event.runs[0] if event.runs else None,
+                event.runs[1] if event.runs else None,
+                event.summary,
+            )
+            for event in seen
+        ),
+        "A look is allowed. The tests do not correct for it, and whoever looked could stop, or change what "
+        "came after; so each is on record. Reading the ledger by other means leaves no trace.",
+    )

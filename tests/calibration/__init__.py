@@ -1,0 +1,1 @@
+"""Whether intervals cover and tests err as often as they say, by thousands of simulated studies."""

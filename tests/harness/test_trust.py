@@ -1,0 +1,334 @@
+"""Locks among other people and over time, before any run: amend, stamp, verify, export, crashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import locking
+from harness.amending import amend_study
+from harness.exporting import export_study
+from harness.locking import lock_study, locked_study
+from harness.plandiff import plan_differences
+from harness.stamping import Asked, stamp_study
+from harness.verifying import verify_study
+from prereg.events import read_events
+from prereg.layout import StudyLayout
+from prereg.lock import CodeVersion, read_lock
+from prereg.problems import LockMismatch, Refused
+from tests.harness.studies import benchmark, tiny, write_study
+from tests.prereg.receipts.authority import Authority, serving
+from tests.prereg.receipts.test_ssh import make_key
+
+CHEAP = {"data": tiny()["data"] | {"benchmarks": {"easy": benchmark("easy")}}}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """A locked study."""
+    path = write_study(tmp_path, **CHEAP)
+    lock_study(path)
+    return path
+
+
+def refusal(error: pytest.ExceptionInfo[Refused]) -> str:
+    return str(error.value)
+
+
+# ---- locking
+
+
+def test_a_lock_that_was_cut_off_before_its_first_event_is_completed(study: Path) -> None:
+    layout = StudyLayout.of(study)
+    before = layout.lock.read_bytes()
+    for log in (None, b"", b'{"at":"2026'):
+        layout.events.unlink()
+        if log is not None:
+            layout.events.write_bytes(log)
+        lock, notes, _ = lock_study(study)
+        assert layout.lock.read_bytes() == before
+        assert "cut off" in notes[0]
+        (event,) = read_events(layout.events).events
+        assert event.data["lock"] == lock.sha256
+        assert verify_study(study).sound
+    with pytest.raises(Refused, match="locked already"):
+        lock_study(study)
+
+
+def test_a_lock_of_another_plan_or_with_runs_is_not_completed(study: Path) -> None:
+    layout = StudyLayout.of(study)
+    layout.events.unlink()
+    write_study(study.parent, **CHEAP, seeds=[1, 2, 3])
+    with pytest.raises(Refused, match="locked already"):
+        lock_study(study)
+    write_study(study.parent, **CHEAP)
+    (layout.runs / "grpo.small.s1").mkdir(parents=True)
+    with pytest.raises(Refused, match="locked already"):
+        lock_study(study)
+
+
+def test_the_same_id_is_not_locked_twice_in_a_folder(study: Path) -> None:
+    other = write_study(study.parent, "second.yaml", **CHEAP)
+    with pytest.raises(Refused, match="locks a study with the id `tiny` already") as error:
+        lock_study(other)
+    assert error.value.problems[0].line == 2
+    assert "data_status" in refusal(error)
+    lock_study(write_study(study.parent, "second.yaml", **CHEAP, id="another"))
+
+
+def test_code_that_stands_in_no_commit_is_refused_unless_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dirty = CodeVersion(version="0.1.0", sha256="c" * 64, commit="d" * 40, dirty=True)
+    monkeypatch.setattr(locking, "code_version", lambda: dirty)
+    path = write_study(tmp_path, **CHEAP, environment={"slots": 1})
+    with pytest.raises(Refused, match="differs from its git commit dddddddddddd") as error:
+        lock_study(path)
+    assert "acknowledge_dirty_code: true" in refusal(error)
+    assert error.value.problems[0].line is not None
+    assert not StudyLayout.of(path).lock.exists()
+    path = write_study(tmp_path, **CHEAP, environment={"acknowledge_dirty_code": True})
+    _, notes, _ = lock_study(path)
+    assert any("acknowledges" in note for note in notes)
+
+
+def with_file(folder: Path, name: str) -> Path:
+    easy = benchmark("easy") | {"source": {"kind": "jsonl", "path": name}}
+    return write_study(folder, data=tiny()["data"] | {"benchmarks": {"mine": easy}})
+
+
+def test_a_pipe_as_data_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    path = with_file(tmp_path, "pipe.jsonl")
+    with pytest.raises(Refused, match="not a regular file"):
+        lock_study(path)
+
+
+@pytest.mark.parametrize(
+    "content", ['{"problem": "1+1=", "answer": "2"}\n{"problem"\n', '{"problem": 1}\n', ""]
+)
+def test_a_fault_in_a_data_file_also_names_the_line_of_the_study(tmp_path: Path, content: str) -> None:
+    (tmp_path / "mine.jsonl").write_text(content)
+    path = with_file(tmp_path, "mine.jsonl")
+    with pytest.raises(Refused) as error:
+        lock_study(path)
+    named, *faults = error.value.problems
+    lines = path.read_text().splitlines()
+    assert named.line is not None
+    assert '"source"' in lines[named.line - 1]
+    assert '"mine.jsonl"' in "".join(lines[named.line - 1 : named.line + 3])
+    assert faults[0].file == str(tmp_path / "mine.jsonl")
+
+
+def test_a_gold_answer_that_cannot_be_read_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text('{"problem": "1+1=", "answer": "two"}\n')
+    with pytest.raises(Refused, match="gold answer of '0' cannot be used") as error:
+        lock_study(with_file(tmp_path, "mine.jsonl"))
+    assert "Mend the answer" in refusal(error)
+
+
+# ---- amending
+
+
+def test_an_amendment_before_any_run_keeps_the_lock_before_and_deviates_nothing(study: Path) -> None:
+    layout = StudyLayout.of(study)
+    first = layout.lock.read_bytes()
+    write_study(study.parent, **CHEAP, seeds=[1, 2, 3])
+    with pytest.raises(LockMismatch, match=r"study\.seeds"):
+        locked_study(study)
+    done = amend_study(study, " one more seed ")
+    assert layout.earlier_lock(1).read_bytes() == first
+    amends = read_lock(layout.lock).amends
+    assert amends is not None
+    assert amends.reason == "one more seed"
+    assert amends.previous == json.loads(first)["sha256"]
+    assert [str(c) for c in amends.changes] == ["study.seeds: [1, 2] became [1, 2, 3]"]
+    assert not amends.known.anything
+    assert amends.affected == ()
+    assert locked_study(study).accepted == (done.lock.sha256, amends.previous)
+    assert verify_study(study).sound
+    write_study(study.parent, **CHEAP, seeds=[1, 2, 3, 4])
+    assert amend_study(study, "and another").amendment.number == 2
+    assert verify_study(study).sound
+
+
+def test_what_cannot_be_amended(study: Path) -> None:
+    with pytest.raises(Refused, match="nothing differs"):
+        amend_study(study, "why not")
+    write_study(study.parent, **CHEAP, id="other")
+    with pytest.raises(Refused, match="id of a locked study"):
+        amend_study(study, "another name")
+    write_study(study.parent, **CHEAP, seeds=[1])
+    with pytest.raises(Refused, match="at least two different seeds"):
+        amend_study(study, "fewer")
+    with pytest.raises(Refused, match="needs a reason"):
+        amend_study(study, "  ")
+    assert verify_study(write_study(study.parent, **CHEAP)).sound
+
+
+def test_an_amendment_that_was_cut_off_is_completed(study: Path) -> None:
+    layout = StudyLayout.of(study)
+    write_study(study.parent, **CHEAP, seeds=[1, 2, 3])
+    log = layout.events.read_bytes()
+    done = amend_study(study, "more")
+    layout.events.write_bytes(log)  # as after a crash between lock and event
+    with pytest.raises(LockMismatch, match="does not hold the last amendment") as error:
+        locked_study(study)
+    assert "prereg amend" in str(error.value)
+    assert amend_study(study, "again").lock == done.lock
+    assert verify_study(study).sound
+
+
+def test_earlier_locks_can_be_neither_altered_nor_removed_nor_exchanged(study: Path) -> None:
+    layout = StudyLayout.of(study)
+    for count in (3, 4):
+        write_study(study.parent, **CHEAP, seeds=list(range(1, count + 1)))
+        amend_study(study, "more")
+    one, two = layout.earlier_lock(1), layout.earlier_lock(2)
+    first, second, last = one.read_bytes(), two.read_bytes(), layout.lock.read_bytes()
+    for broken in ((first.replace(b"tiny", b"tidy", 1), second), (second, first), (None, second)):
+        one.unlink(missing_ok=True)
+        if broken[0] is not None:
+            one.write_bytes(broken[0])
+        two.write_bytes(broken[1] or b"")
+        with pytest.raises(LockMismatch):
+            locked_study(study)
+    one.write_bytes(first)
+    two.write_bytes(second)
+    assert verify_study(study).sound
+    layout.lock.write_bytes(second)  # back to the plan before
+    with pytest.raises(LockMismatch, match="amendment whose lock is not here"):
+        locked_study(write_study(study.parent, **CHEAP, seeds=[1, 2, 3]))
+    layout.lock.write_bytes(last)
+
+
+def test_two_plans_are_compared_field_by_field(study: Path, tmp_path: Path) -> None:
+    other = write_study(tmp_path / "other", **CHEAP, seeds=[1, 2, 3])
+    found = plan_differences(StudyLayout.of(study).lock, other)
+    assert [(d.field, d.locked, d.present) for d in found] == [("study.seeds", "[1, 2]", "[1, 2, 3]")]
+    assert plan_differences(study, StudyLayout.of(study).lock) == ()
+
+
+# ---- receipts
+
+
+def test_a_signature_by_the_key_of_the_study(tmp_path: Path) -> None:
+    key = make_key(tmp_path / "key")
+    public = key.with_suffix(".pub").read_text().strip()
+    named = {"ssh": {"identity": "a@example.org", "public_key": public}, "git": True}
+    path = write_study(tmp_path / "study", **CHEAP, receipts=named)
+    lock_study(path)
+    assert [line.split(" is wanted")[0] for line in verify_study(path).unverified] == [
+        "a git commit", "an SSH signature",
+    ]  # fmt: skip
+    assert "--ssh-key" in stamp_study(path, Asked()).owed[1]
+    done = stamp_study(path, Asked(ssh_key=key))
+    assert "a@example.org" in done.made[0]
+    assert "git" in done.owed[0]
+    verified = verify_study(path)
+    assert verified.sound
+    assert "a@example.org" in verified.receipts[0]
+    again = stamp_study(path, Asked(ssh_key=key))
+    assert (again.made, len(again.had)) == ((), 1)
+    folder = ("git", "-C", str(path.parent), "-c", "user.name=A", "-c", "user.email=a@example.org")
+    for command in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "lock")):
+        subprocess.run([*folder, *command], check=True, capture_output=True)
+    assert "holds the lock" in stamp_study(path, Asked(ssh_key=key)).made[0]
+    verified = verify_study(path)
+    assert verified.sound
+    assert verified.unverified == ()
+    assert len(verified.receipts) == 2
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the authority")
+def test_a_time_stamp_that_is_owed_is_fetched_later(tmp_path: Path) -> None:
+    pytest.importorskip("rfc3161_client")
+    authority = Authority(tmp_path / "tsa")
+    with serving(authority) as url:
+        pass  # nobody answers there at first
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "roots.pem").write_bytes(authority.root)
+    path = write_study(folder, **CHEAP, receipts={"timestamp": {"url": url, "roots": "roots.pem"}})
+    lock, _, _ = lock_study(path)
+    assert lock.sources["receipts.timestamp.roots"].sha256
+    owed = stamp_study(path, Asked())
+    assert "did not answer" in owed.owed[0]
+    assert verify_study(path).sound
+    with serving(authority) as there:
+        made = stamp_study(path, Asked(tsa=there))
+        assert "did not answer" in made.owed[0]  # the study's authority is asked, not another
+        path = write_study(folder, **CHEAP, receipts={"timestamp": {"url": there, "roots": "roots.pem"}})
+        amend_study(path, "the authority moved")
+        assert "not later than" in stamp_study(path, Asked()).made[0]
+    verified = verify_study(path)
+    assert verified.sound
+    assert verified.unverified == ()
+    (folder / "roots.pem").write_bytes(authority.root + b"\n")
+    with pytest.raises(LockMismatch, match="certificates"):
+        verify_study(path)
+
+
+def test_every_single_altered_byte_of_the_receipts_is_found(study: Path, tmp_path: Path) -> None:
+    stamp_study(study, Asked(ssh_key=make_key(tmp_path / "key")))
+    file = StudyLayout.of(study).receipts
+    content = file.read_bytes()
+    places = range(len(content)) if len(content) < 200 else range(0, len(content), 29)
+    for index in places:
+        altered = bytearray(content)
+        altered[index] ^= 1 << (index % 8)
+        file.write_bytes(altered)
+        assert not verify_study(study).sound, index
+    file.unlink()
+    verified = verify_study(study)
+    assert "1 receipts that the event log holds are not there" in verified.problems[0]
+    file.write_bytes(content)
+    assert verify_study(study).sound
+
+
+def test_a_receipt_whose_event_was_lost_in_a_crash_is_recorded(study: Path, tmp_path: Path) -> None:
+    layout = StudyLayout.of(study)
+    log = layout.events.read_bytes()
+    stamp_study(study, Asked(ssh_key=make_key(tmp_path / "key")))
+    layout.events.write_bytes(log)
+    assert "does not hold the ssh receipt" in verify_study(study).problems[0]
+    stamp_study(study, Asked())
+    assert verify_study(study).sound
+
+
+# ---- exports
+
+
+def test_exports_are_of_the_locked_plan_and_hold_digests(study: Path, tmp_path: Path) -> None:
+    import hashlib
+
+    write_study(study.parent, **CHEAP, title="Edited after the lock")
+    written = export_study(study, "osf", tmp_path / "out")
+    assert [path.name for path in written] == ["study.osf.md", "study.osf.json"]
+    assert "Edited" not in written[0].read_text()
+    assert read_lock(StudyLayout.of(study).lock).sha256 in written[0].read_text()
+    assert export_study(study, "aspredicted", None)[0] == study.parent / "study.aspredicted.md"
+    (crate,) = export_study(study, "ro-crate", None)
+    graph = {e["@id"]: e for e in json.loads(crate.read_text())["@graph"]}
+    for name in ("study.yaml", "study.lock.json", "study.events.jsonl"):
+        assert graph[name]["sha256"] == hashlib.sha256((study.parent / name).read_bytes()).hexdigest()
+    with pytest.raises(Refused, match="study's folder"):
+        export_study(study, "ro-crate", tmp_path / "out")
+
+
+def test_a_tail_that_was_cut_off_is_found_by_a_published_head(study: Path, tmp_path: Path) -> None:
+    log = StudyLayout.of(study).events
+    before = log.read_bytes()
+    done = stamp_study(study, Asked(ssh_key=make_key(tmp_path / "key")))
+    assert verify_study(study, [done.head, done.lock]).sound
+    log.write_bytes(before)
+    StudyLayout.of(study).receipts.unlink()
+    assert verify_study(study).sound  # nothing in the folder shows it
+    found = verify_study(study, [done.head])
+    assert not found.sound
+    assert "was published" in found.problems[0]
