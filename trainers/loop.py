@@ -44,6 +44,8 @@ class UpdateResult:
     step: int
     gathered: Gathered
     rewards: npt.NDArray[np.float64]
+    other_rewards: list[npt.NDArray[np.float64]]
+    """Of each of `gathered.others`."""
     scored: Scored
     tokens: list[TokenRecord | None]
     """None for a completion that no gradient was computed for."""
@@ -144,7 +146,9 @@ class Learner:
         entropies = [record.entropy for record in run.records if record is not None]
         useful = informative(rewards, rollouts.group_ids) & rollouts.graded
         return UpdateResult(
-            step=step, gathered=gathered, rewards=rewards, scored=scored, tokens=run.records, loss=run.loss,
+            step=step, gathered=gathered, rewards=rewards,
+            other_rewards=[self.reward.rewards(draws.grades) for draws in gathered.others],
+            scored=scored, tokens=run.records, loss=run.loss,
             kl=run.kl / run.tokens if self.start is not None and run.tokens else None,
             clip_share=run.clipped / run.tokens if run.tokens else 0.0,
             informative_groups=len(set(rollouts.group_ids[useful].tolist())), gradient_norm=run.gradient_norm,
