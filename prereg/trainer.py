@@ -49,7 +49,7 @@ class ShuffledCredit(Section):
 
 
 class EntropyCredit(Section):
-    """80/20: the tokens of a completion at which the policy was least sure get its advantage, the rest none."""
+    """80/20: the tokens at which the policy was least sure get the advantage, the others nothing."""
 
     kind: Literal["entropy"]
     share: Annotated[float, Field(gt=0, le=1)] = 0.2
@@ -58,9 +58,7 @@ class EntropyCredit(Section):
     """Whether the mean is over the kept tokens or over all: a factor of 5 at a share of 0.2."""
 
 
-Credit = Annotated[
-    UniformCredit | MarginCredit | ShuffledCredit | EntropyCredit, Field(discriminator="kind")
-]
+Credit = Annotated[UniformCredit | MarginCredit | ShuffledCredit | EntropyCredit, Field(discriminator="kind")]
 
 
 class Advantage(Section):

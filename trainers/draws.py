@@ -58,19 +58,26 @@ def joined(parts: Sequence[Draws]) -> Draws:
     """Draws of one purpose and update, one after another."""
     first = parts[0]
     return Draws(
-        first.step, first.purpose, [p for d in parts for p in d.prompts], [g for d in parts for g in d.groups],
+        first.step, first.purpose,
+        [p for d in parts for p in d.prompts], [g for d in parts for g in d.groups],
         [s for d in parts for s in d.samples], [c for d in parts for c in d.completions],
         [g for d in parts for g in d.grades],
     )  # fmt: skip
 
 
 def draw(
-    setting: Setting, step: int, purpose: Purpose, chosen: Sequence[int], *, samples: int, first_group: int = 0
+    setting: Setting,
+    step: int,
+    purpose: Purpose,
+    chosen: Sequence[int],
+    *,
+    samples: int,
+    first_group: int = 0,
 ) -> Draws:
     """Sample and grade `samples` completions of each prompt in `chosen` (indices), a group a prompt.
 
-    The noise depends on (seed, purpose, step, prompt, group, sample). Nothing is charged but the time: whoever
-    decides what the sequences are for calls `charge`.
+    The noise depends on (seed, purpose, step, prompt, group, sample). Nothing is charged but the time:
+    whoever decides what the sequences are for calls `charge`.
     """
     prompts = [setting.prompts[i] for i in chosen for _ in range(samples)]
     groups = [first_group + group for group in range(len(chosen)) for _ in range(samples)]
@@ -90,7 +97,9 @@ def draw(
     return Draws(step, purpose, prompts, groups, numbers, completions, grades)
 
 
-def charge(setting: Setting, draws: Draws, *, phase: str = "generate", kept: Sequence[int] | None = None) -> None:
+def charge(
+    setting: Setting, draws: Draws, *, phase: str = "generate", kept: Sequence[int] | None = None
+) -> None:
     """Count the tokens and operations of sequences under their purpose.
 
     `kept` are the tokens of a completion that each sequence continues: they were read like a prompt.
@@ -104,6 +113,4 @@ def charge(setting: Setting, draws: Draws, *, phase: str = "generate", kept: Seq
     attended = sum(attended_causally(p, 0) + attended_decoding(p, g) for p, g in sizes)
     decoded = sum(p + max(g - 1, 0) for p, g in sizes)
     operations = setting.shape.forward(decoded, attended, generated)
-    setting.meter.count(
-        phase, draws.purpose, generated=generated, prompt=prompt_tokens, flops=operations
-    )
+    setting.meter.count(phase, draws.purpose, generated=generated, prompt=prompt_tokens, flops=operations)

@@ -175,18 +175,20 @@ def _check_continuations(tables: Mapping[str, pa.Table]) -> None:
     continued = pc.equal(sequences["purpose"], "continuation")
     for name in ("boundary", "kept_tokens", "repeat"):
         if not pc.all(pc.equal(pc.is_valid(sequences[name]), continued)).as_py():
-            raise LedgerInvariantError(f"sequences.{name}: set for exactly the continuations, but here it is not")
+            raise LedgerInvariantError(
+                f"sequences.{name}: set for exactly the continuations, but here it is not"
+            )
     rows = sequences.filter(continued)
     if not len(rows):
         return
     rollouts = _of_purpose(sequences, "rollout")
     lengths = dict(zip(_names_of(rollouts), rollouts["generated_tokens"].to_pylist(), strict=True))
-    for name, kept in zip(_names_of(rows), rows["kept_tokens"].to_pylist(), strict=True):
-        if not 0 <= kept < lengths.get(name, 0):
-            step, group, sample = name
+    for row, kept in zip(_names_of(rows), rows["kept_tokens"].to_pylist(), strict=True):
+        if not 0 <= kept < lengths.get(row, 0):
+            step, group, sample = row
             raise LedgerInvariantError(
-                f"sequences: step {step} continues {kept} tokens of group {group}, sample {sample}, which has "
-                f"{lengths.get(name, 0)}"
+                f"sequences: step {step} continues {kept} tokens of group {group}, sample {sample},"
+                f" which has {lengths.get(row, 0)}"
             )
 
 

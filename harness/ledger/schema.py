@@ -65,7 +65,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("kept_tokens", _I, "tokens of the rollout that a continuation continues; null for the others",
                nullable=True),
         Column("repeat", _I, "which continuation of its prefix, from 0; null for the others", nullable=True),
-        Column("prompt_tokens", _I, "prefill tokens, those that a continuation continues included; not charged"),
+        Column("prompt_tokens", _I, "prefill tokens, what a continuation continues included; not charged"),
         Column("generated_tokens", _I, "tokens, the end-of-sequence token included"),
         Column("finish_reason", _S, "stop or length", values=FINISH_REASONS),
         Column("reward", _F, "reward, no unit"),

@@ -60,9 +60,7 @@ def _name(rollouts: Draws, prefix: Prefix) -> tuple[str, bytes]:
     return rollouts.prompts[prefix.completion].id, tokens.tobytes()
 
 
-def _sample(
-    setting: Setting, spec: Continuations, rollouts: Draws, prefixes: Sequence[Prefix]
-) -> Continued:
+def _sample(setting: Setting, spec: Continuations, rollouts: Draws, prefixes: Sequence[Prefix]) -> Continued:
     """One continuation for each entry of `prefixes`, in which each prefix stands K times in a row."""
     places = [p.completion for p in prefixes]
     heads = [rollouts.completions[p.completion].token_ids[: p.kept].tolist() for p in prefixes]

@@ -1,4 +1,4 @@
-"""PRIME's process rewards from a model that is trained on outcomes alone (Cui et al., 2025, arXiv 2502.01456).
+"""PRIME's process rewards from a model trained on outcomes alone (Cui et al., 2025, arXiv 2502.01456).
 
 The reward model is a second set of the policy's trained weights, phi, which begins as the start policy. A
 token's reward is beta (log phi - log start); their sum over a completion is the logit that it is right, and
@@ -46,9 +46,7 @@ class ImplicitPrm(RewardMethod):
         start = self._start_logprobs(rollouts)
         with setting.policy.with_weights(self._weights()):
             phi = passes.frozen_logprobs(every, "score")
-        rewards: Rows = [
-            self._spec.beta * (phi[i] - start[i]).double().cpu().numpy() for i in every
-        ]
+        rewards: Rows = [self._spec.beta * (phi[i] - start[i]).double().cpu().numpy() for i in every]
         if self._spec.shuffled:
             rewards = permuted(rewards, rollouts, setting.seed)
         base = others_mean(np.array([row.mean() for row in rewards]), rollouts.group_ids)
@@ -120,9 +118,9 @@ class ImplicitPrm(RewardMethod):
                 self._optimizer.step()
 
 
-def returns(rewards: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[
-    tuple[int], np.dtype[np.float64]
-]:
+def returns(
+    rewards: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Of each token: the sum of its reward and all later ones, shape kept."""
     return np.cumsum(rewards[::-1])[::-1]
 

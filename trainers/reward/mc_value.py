@@ -20,9 +20,7 @@ from trainers.setting import Setting
 class McValue(RewardMethod):
     """A token's advantage is the outcome's, and the later steps' centred values over the number of steps."""
 
-    def __init__(
-        self, setting: Setting, spec: McValueSoftReward | McValueHardReward, *, hard: bool
-    ) -> None:
+    def __init__(self, setting: Setting, spec: McValueSoftReward | McValueHardReward, *, hard: bool) -> None:
         super().__init__(setting)
         self._spec = spec
         self._hard = hard

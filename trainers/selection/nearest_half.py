@@ -152,7 +152,9 @@ def choose(
     A share `exploration` of the wanted prompts, rounded to the nearest number, is drawn by lot from the whole
     pool. Predictions at equal distance go by `ties`. The smallest number wins.
     """
-    by_lot = sorted(predicted, key=lambda name: (lots[name], name))[: int(np.floor(exploration * wanted + 0.5))]
+    by_lot = sorted(predicted, key=lambda name: (lots[name], name))[
+        : int(np.floor(exploration * wanted + 0.5))
+    ]
     rest = [name for name in predicted if name not in set(by_lot)]
     nearest = sorted(rest, key=lambda name: (round(abs(predicted[name] - 0.5), 12), ties[name], name))
     taken = set(nearest[: wanted - len(by_lot)])
