@@ -57,6 +57,7 @@ class NearestHalfSelection(Section):
     exploration: Fraction = 0.125
     """Share of an update's prompts that is drawn from the pool at random, so that all are seen again."""
     predictor: Predictor = HistoryPredictor()
+    """Where the prediction comes from."""
 
 
 class FilterHomogeneousSelection(Section):

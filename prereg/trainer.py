@@ -175,7 +175,9 @@ class Trainer(Section):
     credit: Credit = UniformCredit()
     """How a completion's advantage is spread over its tokens."""
     reward: Reward = OutcomeReward()
+    """What a completion, or each of its tokens, is worth."""
     selection: Selection = UniformSelection()
+    """Which training prompts an update uses."""
     loss: Loss = Loss()
     optimizer: Optimizer = Optimizer()
     adapter: Adapter = FullAdapter()
