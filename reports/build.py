@@ -129,7 +129,7 @@ def _flags(evidence: Evidence, inputs: ReportInputs) -> tuple[str, ...]:
             f"{words.plural(missing, 'planned run')} could not be analysed at every budget; see the run flow."
         )
     if diverged := tuple(run.run_id for run in evidence.runs if run.diverged):
-        found.append(f"Diverged, and kept: {', '.join(diverged)}.")
+        found.append(f"Diverged: {', '.join(diverged)}. Each hypothesis says what becomes of them.")
     if unread := flow.read_at_the_start(evidence):
         found.append(
             f"The budget in {' and in '.join(unread)} holds not one update: it reads the start policy."

@@ -10,6 +10,7 @@ from prereg.checks import (
     decisions,
     families,
     hypotheses,
+    methods,
     names,
     power,
     scoreboards,
@@ -62,6 +63,7 @@ RULES: tuple[Rule, ...] = (
     training.schedule_axis_has_budget,
     training.decay_follows_the_matched_axis,
     training.prompts_enough_for_an_update,
+    methods.pool_fits_the_training_set,
     power.powered_or_acknowledged,
 )
 """Every rule, in the order in which a reader meets what it checks."""

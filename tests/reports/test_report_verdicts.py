@@ -347,7 +347,7 @@ def test_a_diverged_run_is_kept_and_named(case: Case) -> None:
     case.facts[0] = replace(case.facts[0], diverged=True)
     content = build_report(case.inputs())
     assert content.hypotheses[0].word == "CONFIRMED"
-    assert any("Diverged, and kept: grpo.tiny.s11" in flag for flag in content.flags)
+    assert any("Diverged: grpo.tiny.s11" in flag for flag in content.flags)
 
 
 def test_a_null_result_is_told_as_one() -> None:
