@@ -61,7 +61,8 @@ class Continuations(Section):
 class PrefixTree(Section):
     """The value of a prefix is the mean outcome of the group's other completions that begin with it.
 
-    Where there is none, it is the completion's own outcome. It costs no tokens.
+    Where there is none, a step is worth the completion's own outcome, less the value of the longest prefix
+    that is shared. It costs no tokens.
     """
 
     kind: Literal["prefix_tree"]

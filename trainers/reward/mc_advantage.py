@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from prereg.rewards import McAdvantageReward
 from trainers.draws import Draws
 from trainers.reward import RewardMethod, Scored
@@ -20,9 +18,10 @@ class McAdvantage(RewardMethod):
         self._spec = spec
 
     def score(self, rollouts: Draws) -> Scored:
-        """Token advantages; a completion's steps sum to its outcome less the value of its prompt."""
+        """Token advantages. By continuations, the steps of a completion sum to its outcome less the value of
+        its prompt."""
         found = value_steps(self.setting, self._spec, rollouts, root=True)
-        steps = [np.diff(values) for values in found.values]
+        steps = [behind - before for before, behind in zip(found.before, found.behind, strict=True)]
         if self._spec.shuffled:
             steps = permuted(steps, rollouts, self.setting.seed)
         tokens = spread(steps, found.starts, [len(c.token_ids) for c in rollouts.completions])

@@ -28,7 +28,7 @@ class McValue(RewardMethod):
     def score(self, rollouts: Draws) -> Scored:
         """Token advantages."""
         found = value_steps(self.setting, self._spec, rollouts, root=False)
-        steps = [values[1:] for values in found.values]
+        steps = found.behind
         if self._hard:
             steps = [(values > 0).astype(np.float64) for values in steps]
         if self._spec.shuffled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +24,10 @@ class Valued:
 
     starts: list[list[int]]
     """First token of each step."""
-    values: Rows
-    """Of the S steps of a completion, S + 1 values: before the first step, ..., behind the last."""
+    before: Rows
+    """The value of the place before each step."""
+    behind: Rows
+    """The value of the place behind each step; behind the last stands the completion's own outcome."""
     valued: npt.NDArray[np.bool_]
     """Whether its values could be had and were wanted, shape (completions,)."""
     continued: Continued | None
@@ -33,8 +36,8 @@ class Valued:
 def value_steps(setting: Setting, spec: StepValues, rollouts: Draws, *, root: bool) -> Valued:
     """Estimate the values of all boundaries by the study's estimator.
 
-    Behind the last step stands the completion's own outcome. Before the first stands the mean outcome of the
-    group's other completions, or, if `root` and the study says so, an estimate like any other.
+    Before the first step stands the mean outcome of the group's other completions, or, if `root` and the
+    study says so, an estimate like any other.
     """
     with setting.meter.phase("score"):
         results = outcomes(rollouts.grades)
@@ -50,6 +53,8 @@ def value_steps(setting: Setting, spec: StepValues, rollouts: Draws, *, root: bo
             np.array([v, *[np.nan] * (len(begin) - 1), r])
             for v, begin, r in zip(first, starts, results, strict=True)
         ]
+    before = [row[:-1] for row in values]
+    behind = [row[1:] for row in values]
     continued = None
     if isinstance(spec.estimator, Continuations):
         sampled_root = root and spec.estimator.root == "continuations"
@@ -60,28 +65,39 @@ def value_steps(setting: Setting, spec: StepValues, rollouts: Draws, *, root: bo
             if k or sampled_root
         ]
         found, continued = continue_prefixes(setting, spec.estimator, rollouts, prefixes)
-        for prefix in prefixes:
+        for prefix in prefixes:  # `before` and `behind` are views
             values[prefix.completion][prefix.boundary] = found[prefix]
         failed = {rollouts.groups[p.completion] for p in prefixes if np.isnan(found[p])}
         wanted = wanted & np.array([g not in failed for g in rollouts.groups])
     else:
         with setting.meter.phase("score"):
-            for i, begin in enumerate(starts):
-                for k, start in enumerate(begin[1:], start=1):
-                    values[i][k] = tree_value(rollouts, results, i, start)
-    return Valued(starts, values, wanted, continued)
+            tree = [tree_values(rollouts, results, i, begin[1:]) for i, begin in enumerate(starts)]
+            before = [np.array([v, *b]) for v, (b, _) in zip(first, tree, strict=True)]
+            behind = [np.array([*b, r]) for r, (_, b) in zip(results, tree, strict=True)]
+    return Valued(starts, before, behind, wanted, continued)
 
 
-def tree_value(rollouts: Draws, results: Floats, i: int, kept: int) -> float:
-    """Mean outcome of the other completions of i's group that begin with its first `kept` tokens.
+def tree_values(
+    rollouts: Draws, results: Floats, i: int, kept: Sequence[int]
+) -> tuple[list[float], list[float]]:
+    """Values of i's prefixes of `kept` tokens each, ascending: as a baseline, and as a target.
 
-    Where there is none, i's own outcome: like theirs, an unbiased sample of the value of the prefix, given
-    the prefix, so the differences of values leave the expected gradient as it is.
+    Both are the mean outcome of the group's other completions that begin with the prefix. Where there is
+    none, the target is i's own outcome, which is an unbiased sample of the value. As a baseline of what i did
+    next it would not do, since it depends on that; the baseline is then that of the longest shared prefix.
     """
-    mine = rollouts.completions[i].token_ids[:kept]
-    others = [
-        results[j]
-        for j, (group, completion) in enumerate(zip(rollouts.groups, rollouts.completions, strict=True))
-        if j != i and group == rollouts.groups[i] and np.array_equal(completion.token_ids[:kept], mine)
-    ]
-    return float(np.mean(others)) if others else float(results[i])
+    mine = rollouts.completions[i].token_ids
+    others = [j for j, g in enumerate(rollouts.groups) if g == rollouts.groups[i] and j != i]
+    baselines, targets = [], []
+    baseline = float(results[others].mean())
+    for length in kept:
+        others = [j for j in others if _begins(rollouts.completions[j].token_ids, mine[:length])]
+        if others:
+            baseline = float(results[others].mean())
+        baselines.append(baseline)
+        targets.append(baseline if others else float(results[i]))
+    return baselines, targets
+
+
+def _begins(tokens: npt.NDArray[np.int32], prefix: npt.NDArray[np.int32]) -> bool:
+    return np.array_equal(tokens[: len(prefix)], prefix)
