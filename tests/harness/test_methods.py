@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from harness.cell_process import run_cell
@@ -114,7 +113,7 @@ def test_predictions_of_the_first_update_say_how_many_samples_they_rest_on(tmp_p
 
 
 def test_k_continuations_at_s_even_boundaries_cost_half_k_times_s_plus_one(tmp_path: Path) -> None:
-    """With a cap of eight tokens, which no answer fits into, every continuation is as long as the remainder."""
+    """With a cap of eight tokens, which no answer fits into, a continuation is as long as the remainder."""
     count, steps = 3, 4
     reward = {
         "kind": "mc_advantage", "boundaries": {"kind": "uniform", "steps": steps},
@@ -141,4 +140,3 @@ def test_k_continuations_at_s_even_boundaries_cost_half_k_times_s_plus_one(tmp_p
     paid = sum(c["generated_tokens"] for c in rows(ledger, "costs") if c["purpose"] == "continuation")
     assert paid == sum(count * (8 - len(name[2])) for name in spent) < sum(each)
     assert all(len(lengths) == count for lengths in spent.values())
-    assert np.isfinite(paid)
