@@ -13,6 +13,7 @@ import duckdb
 from harness.cells import Cell, cells_of, finished_in
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
+from harness.gradientfile import gradient_tests
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, read_run
 from harness.locking import differences_from, verify_ends, verify_log
@@ -86,6 +87,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
             lock=replace(lock, environment=environment(), event_head=log.head),
             events=tuple(Event(e.at, e.kind, e.summary) for e in log.events),
             marks=_marks(root),
+            gradient_tests=gradient_tests(StudyLayout.of(root.loaded.path).predictions),
             generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
         )
         with suppress(duckdb.IOException):

@@ -24,6 +24,8 @@ class StudyLayout:
     exploratory: Path
     """Runs outside the lock."""
     report: Path
+    predictions: Path
+    """Gradient tests, made before training or after."""
 
     @classmethod
     def of(cls, study: str | os.PathLike[str]) -> StudyLayout:
@@ -39,6 +41,7 @@ class StudyLayout:
             runs=path.with_suffix(".runs"),
             exploratory=path.with_suffix(".exploratory"),
             report=path.with_suffix(".report"),
+            predictions=path.with_suffix(".gradient.json"),
         )
 
 

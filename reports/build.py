@@ -7,12 +7,23 @@ from pathlib import Path
 
 from reports import words
 from reports.comparisons import compare_all
-from reports.content import ReportContent
+from reports.content import ReportContent, Section
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
 from reports.ledger import read_ledger
 from reports.scores import Evidence, in_order
-from reports.sections import accuracy, costs, design, flow, length, lock, progress, ranking, verdicts
+from reports.sections import (
+    accuracy,
+    costs,
+    design,
+    flow,
+    gradient,
+    length,
+    lock,
+    progress,
+    ranking,
+    verdicts,
+)
 from reports.verdicts import judge
 
 
@@ -64,6 +75,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
             accuracy.build(evidence),
             length.build(evidence),
             costs.build(evidence),
+            *_optional(gradient.build(evidence, inputs.gradient_tests)),
             flow.build(evidence),
             design.build(evidence),
             lock.build(inputs.lock, inputs.events),
@@ -88,6 +100,10 @@ def write_report(content: ReportContent, folder: Path) -> ReportPaths:
     write_whole(pdf, document)
     write_whole(html, page)
     return ReportPaths(html, pdf, tables)
+
+
+def _optional(section: Section | None) -> tuple[Section, ...]:
+    return () if section is None else (section,)
 
 
 def _marks(inputs: ReportInputs) -> tuple[str, ...]:

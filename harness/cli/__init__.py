@@ -18,10 +18,11 @@ def main() -> None:
         version=_version,
         help_on_error=False,
     )
-    from harness.cli import prereg, run
+    from harness.cli import gradient, prereg, run
 
     run.register(app)
     prereg.register(app)
+    gradient.register(app)
     try:
         app()
     except Refused as error:
