@@ -8,7 +8,10 @@ from pathlib import Path
 
 from benchmarks.measuring import Document
 
-NAMES = ("start_up", "ledger_share", "ledger_bytes", "credit_cost", "statistics_pass", "against_trl")
+NAMES = (
+    "start_up", "ledger_share", "ledger_bytes", "credit_cost", "statistics_pass", "against_trl",
+    "gradient_candidates",
+)  # fmt: skip
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
