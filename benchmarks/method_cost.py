@@ -1,4 +1,4 @@
-"""Each method's update against GRPO's, in time and tokens; continuations in full batches against one by one."""
+"""Each method's update against GRPO's, in time and tokens; continuations in batches against one by one."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _counted(learner: Learner) -> Counter[str]:
     assert isinstance(meter, CountingMeter)
     meter.counted.clear()
     _updates(learner)
-    return meter.counted
+    return Counter(meter.counted)
 
 
 def _continuations(learner: Learner) -> tuple[float, Document]:
@@ -110,10 +110,14 @@ def _continuations(learner: Learner) -> tuple[float, Document]:
     setting, spec = learner.setting, Continuations()
     rollouts = learner.gather(1).rollouts
     boundaries = merged_trainer(learner.spec, dense("mc_advantage")).reward.boundaries  # type: ignore[union-attr]
+
+    def text_of(ids: tuple[int, ...]) -> str:
+        return setting.engine.texts([ids])[0]
+
     prefixes = [
         Prefix(i, k, start)
         for i, c in enumerate(rollouts.completions)
-        for k, start in enumerate(step_starts(c.token_ids.tolist(), boundaries, setting.engine.texts))
+        for k, start in enumerate(step_starts(c.token_ids.tolist(), boundaries, text_of))
         if k
     ]
     _, once = continue_prefixes(setting, spec, rollouts, prefixes)
