@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from harness.grading.build import make_grader
+from harness.methods import resolve_methods
 from harness.modelcheck import model_problems
 from harness.models import WANTED_FILES, model_folder
 from harness.tasks.problems import Task
@@ -59,6 +60,9 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
         cap = part.max_new_tokens if isinstance(part, Benchmark) else most
         prompts.extend((problem, cap) for problem in texts[path])
         notes.extend(f"{name}: {remark}" for remark in task.remarks)
+    methods, unusable = resolve_methods(loaded)
+    sources |= methods
+    problems.extend(unusable)
     trained = texts.pop(("data", "training"))
     benchmarks = {path[-1]: problems_of for path, problems_of in texts.items()}
     problems.extend(contaminated(loaded, trained, benchmarks))

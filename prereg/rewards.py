@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from prereg.fields import Count, NonNegative, Positive, Section, Text
+from prereg.installed import InstalledMethod
 
 
 class OutcomeReward(Section):
@@ -125,6 +126,7 @@ Reward = Annotated[
     | McAdvantageReward
     | McValueSoftReward
     | McValueHardReward
-    | ImplicitPrmReward,
+    | ImplicitPrmReward
+    | InstalledMethod,
     Field(discriminator="kind"),
 ]

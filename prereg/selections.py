@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from prereg.fields import Count, Fraction, Positive, Section
+from prereg.installed import InstalledMethod
 
 
 class UniformSelection(Section):
@@ -73,5 +74,6 @@ class FilterHomogeneousSelection(Section):
 
 
 Selection = Annotated[
-    UniformSelection | NearestHalfSelection | FilterHomogeneousSelection, Field(discriminator="kind")
+    UniformSelection | NearestHalfSelection | FilterHomogeneousSelection | InstalledMethod,
+    Field(discriminator="kind"),
 ]

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from prereg.fields import Axis, Count, Fraction, NonNegative, Positive, Section
+from prereg.installed import InstalledMethod
 from prereg.rewards import OutcomeReward, Reward
 from prereg.selections import Selection, UniformSelection
 
@@ -58,7 +59,10 @@ class EntropyCredit(Section):
     """Whether the mean is over the kept tokens or over all: a factor of 5 at a share of 0.2."""
 
 
-Credit = Annotated[UniformCredit | MarginCredit | ShuffledCredit | EntropyCredit, Field(discriminator="kind")]
+Credit = Annotated[
+    UniformCredit | MarginCredit | ShuffledCredit | EntropyCredit | InstalledMethod,
+    Field(discriminator="kind"),
+]
 
 
 class Advantage(Section):

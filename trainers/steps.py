@@ -12,18 +12,19 @@ UNFINISHED = "\ufffd"
 """What a decoder puts where the bytes of a character are not complete yet."""
 
 
-def step_starts(
-    tokens: Sequence[int], boundaries: Boundaries, texts: Callable[[Sequence[Sequence[int]]], list[str]]
-) -> list[int]:
+TextOf = Callable[[tuple[int, ...]], str]
+"""Decodes token ids. It is asked about the same few tokens again and again, so it is worth a cache."""
+
+
+def step_starts(tokens: Sequence[int], boundaries: Boundaries, text_of: TextOf) -> list[int]:
     """The first token of each step, ascending; the first is 0, and every step has a token.
 
-    `texts` decodes token ids. A place in the text becomes the first token boundary at or behind it.
+    A place in the text becomes the first token boundary at or behind it.
     """
     if isinstance(boundaries, UniformBoundaries):
         return uniform_starts(len(tokens), boundaries.steps)
-    text = texts([tokens])[0]
-    ends = token_ends(tokens, texts)
-    return text_starts(text, ends, boundaries.separators, boundaries.max_step_tokens)
+    ends = token_ends(tokens, text_of)
+    return text_starts(text_of(tuple(tokens)), ends, boundaries.separators, boundaries.max_step_tokens)
 
 
 def uniform_starts(tokens: int, steps: int) -> list[int]:
@@ -46,24 +47,17 @@ def text_starts(text: str, ends: Sequence[int], separators: Sequence[str], longe
     return starts
 
 
-def token_ends(tokens: Sequence[int], texts: Callable[[Sequence[Sequence[int]]], list[str]]) -> list[int]:
+def token_ends(tokens: Sequence[int], text_of: TextOf) -> list[int]:
     """Characters of the text that stand after each token.
 
     A token's text may depend on the token before it, and a character may take several tokens: each token is
     decoded with those since the last one that completed a character. So the time grows with the length.
     """
     ends: list[int] = []
+    ids = tuple(tokens)
     known, read, length = 0, 0, 0
-    seen: dict[tuple[int, ...], str] = {}
-
-    def text_of(start: int, end: int) -> str:
-        ids = tuple(tokens[start:end])
-        if ids not in seen:
-            seen[ids] = texts([ids])[0]
-        return seen[ids]
-
-    for position in range(len(tokens)):
-        before, now = text_of(known, read), text_of(known, position + 1)
+    for position in range(len(ids)):
+        before, now = text_of(ids[known:read]), text_of(ids[known : position + 1])
         if len(now) > len(before) and not now.endswith(UNFINISHED):
             length += len(now) - len(before)
             known, read = read, position + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,15 @@ import pytest
 from harness.cell_process import run_cell
 from harness.cells import cells_of
 from harness.folders import RunFolder
+from harness.ledger.columns import LedgerInvariantError
 from harness.ledger.reader import RunLedger, content_digest, read_run
 from tests.harness.arms import CHARGED, METHODS, arms
 from tests.harness.studies import benchmark, loaded, tiny
+from trainers.draws import Draws, charge
+from trainers.loop import Learner
+from trainers.reward import continuations
+from trainers.selection import Gathered
+from trainers.setting import Setting
 
 ONE_BENCHMARK = tiny()["data"] | {"benchmarks": {"easy": benchmark("easy", samples=1)}}
 BUDGET = {
@@ -140,3 +147,30 @@ def test_k_continuations_at_s_even_boundaries_cost_half_k_times_s_plus_one(tmp_p
     paid = sum(c["generated_tokens"] for c in rows(ledger, "costs") if c["purpose"] == "continuation")
     assert paid == sum(count * (8 - len(name[2])) for name in spent) < sum(each)
     assert all(len(lengths) == count for lengths in spent.values())
+
+
+def test_screening_that_is_not_charged_cannot_be_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgetful(learner: Learner, step: int) -> Gathered:
+        gathered = learner.selection.gather(step)
+        charge(learner.setting, gathered.rollouts)
+        return gathered
+
+    monkeypatch.setattr(Learner, "gather", forgetful)
+    with pytest.raises(LedgerInvariantError, match=r"step 1, screening: the rows hold .*, the costs 0"):
+        run(tmp_path, "screened")
+
+
+def test_a_continuation_that_was_cut_off_cannot_be_left_out_of_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgetful(setting: Setting, draws: Draws, *, phase: str, kept: Sequence[int]) -> None:
+        whole = [i for i, c in enumerate(draws.completions) if c.finish_reason == "stop"]
+        assert len(whole) < len(draws.completions)
+        charge(setting, draws.where(whole, "continuation"), phase=phase, kept=[kept[i] for i in whole])
+
+    monkeypatch.setattr(continuations, "charge", forgetful)
+    trainer = tiny()["trainer"] | {"max_new_tokens": 16}
+    with pytest.raises(LedgerInvariantError, match="continuation: the rows hold"):
+        run(tmp_path, "mc_advantage", trainer=trainer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,9 +15,9 @@ from trainers.steps import step_starts, text_starts, token_ends, uniform_starts
 BLANK_LINES = TextBoundaries(max_step_tokens=1000)
 
 
-def each_character(sequences: Sequence[Sequence[int]]) -> list[str]:
+def each_character(ids: tuple[int, ...]) -> str:
     """A token is the code point of a character."""
-    return ["".join(chr(i) for i in ids) for ids in sequences]
+    return "".join(chr(i) for i in ids)
 
 
 def pieces(text: str, boundaries: TextBoundaries) -> list[str]:
@@ -82,12 +81,12 @@ def bytewise() -> Any:
 
 
 def test_a_character_of_several_tokens_ends_with_its_last(bytewise: Any) -> None:
-    def texts(sequences: Sequence[Sequence[int]]) -> list[str]:
-        return [bytewise.decode(list(ids)) for ids in sequences]
+    def text_of(ids: tuple[int, ...]) -> str:
+        return str(bytewise.decode(list(ids)))
 
     text = "aé,漢,b"
     ids = bytewise.encode(text).ids
     assert len(ids) == 1 + 2 + 1 + 3 + 1 + 1
-    assert token_ends(ids, texts) == [1, 1, 2, 3, 3, 3, 4, 5, 6]
+    assert token_ends(ids, text_of) == [1, 1, 2, 3, 3, 3, 4, 5, 6]
     commas = TextBoundaries(separators=(",",), max_step_tokens=1000)
-    assert step_starts(ids, commas, texts) == [0, 4, 8]
+    assert step_starts(ids, commas, text_of) == [0, 4, 8]

@@ -14,7 +14,9 @@ from typing import Protocol
 
 import torch
 
+from prereg.installed import InstalledMethod
 from prereg.trainer import Credit, EntropyCredit, MarginCredit, ShuffledCredit
+from trainers.installed import load_method
 from trainers.segments import Segments
 from trainers.statistics import TokenStatistics
 
@@ -43,6 +45,10 @@ def build_credit(spec: Credit) -> CreditMethod:
         return Margin(spec.low, spec.high, spec.floor, shuffled=False)
     if isinstance(spec, ShuffledCredit):
         return Margin(spec.low, spec.high, spec.floor, shuffled=True)
+    if isinstance(spec, InstalledMethod):
+        method, settings = load_method("credit", spec)
+        built: CreditMethod = method(settings)
+        return built
     if isinstance(spec, EntropyCredit):
         return Entropy(spec.share, over_kept=spec.denominator == "kept")
     return Uniform()

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from prereg.installed import InstalledMethod
 from prereg.rewards import (
     FormatOnlyReward,
     ImplicitPrmReward,
@@ -25,6 +26,7 @@ from prereg.rewards import (
 )
 from trainers.advantage import group_advantages, informative
 from trainers.draws import Draws
+from trainers.installed import load_method
 from trainers.setting import Setting
 from trainers.types import Grade
 
@@ -118,4 +120,8 @@ def build_reward(spec: Reward, setting: Setting) -> RewardMethod:
         return McValue(setting, spec, hard=isinstance(spec, McValueHardReward))
     if isinstance(spec, ImplicitPrmReward):
         return ImplicitPrm(setting, spec)
+    if isinstance(spec, InstalledMethod):
+        method, settings = load_method("reward", spec)
+        built: RewardMethod = method(setting, settings)
+        return built
     return RewardMethod(setting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ from trainers.reward.continuations import Prefix, continue_prefixes
 from trainers.reward.dense import Rows, others_mean
 from trainers.setting import Setting
 from trainers.steps import step_starts
+
+CACHED_TEXTS = 1 << 16
+"""Texts of neighbouring tokens that are remembered within an update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,8 @@ def value_steps(setting: Setting, spec: StepValues, rollouts: Draws, *, root: bo
     """
     with setting.meter.phase("score"):
         results = outcomes(rollouts.grades)
-        starts = [
-            step_starts(c.token_ids.tolist(), spec.boundaries, setting.engine.texts)
-            for c in rollouts.completions
-        ]
+        text_of = lru_cache(CACHED_TEXTS)(lambda ids: setting.engine.texts([ids])[0])
+        starts = [step_starts(c.token_ids.tolist(), spec.boundaries, text_of) for c in rollouts.completions]
         wanted = rollouts.graded
         if spec.groups == "informative":
             wanted = wanted & informative(results, rollouts.group_ids)

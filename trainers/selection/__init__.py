@@ -14,8 +14,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from prereg.installed import InstalledMethod
 from prereg.selections import FilterHomogeneousSelection, NearestHalfSelection, Selection
 from trainers.draws import Draws, draw
+from trainers.installed import load_method
 from trainers.noise import permutation
 from trainers.setting import Setting
 from trainers.types import Grade
@@ -104,4 +106,8 @@ def build_selection(spec: Selection, setting: Setting, rewards_of: RewardsOf) ->
         return NearestHalf(setting, spec, rewards_of)
     if isinstance(spec, FilterHomogeneousSelection):
         return FilterHomogeneous(setting, spec, rewards_of)
+    if isinstance(spec, InstalledMethod):
+        method, settings = load_method("selection", spec)
+        built: SelectionMethod = method(setting, settings, rewards_of)
+        return built
     return SelectionMethod(setting)
