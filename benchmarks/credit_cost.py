@@ -30,7 +30,14 @@ class ReplayEngine:
         """By the keys of the requests' noise."""
         return [self.recorded[request.key] for request in requests]
 
+    def texts(self, sequences: Sequence[Sequence[int]]) -> list[str]:
+        """Nobody asks."""
+        raise NotImplementedError
+
     def sync(self) -> None:
+        """Nothing."""
+
+    def rest(self) -> None:
         """Nothing."""
 
 
@@ -79,9 +86,9 @@ def measure() -> Document:
 
 def _replaying(plan: Study, source: Learner, grader: Grader) -> dict[str, Learner]:
     recorder = RecordingEngine(source)
-    source.engine, original = recorder, source.engine
+    source.setting.engine, original = recorder, source.engine
     _updates(source)
-    source.engine = original
+    source.setting.engine = original
     engine = ReplayEngine()
     engine.recorded = recorder.recorded
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.measuring import Document
@@ -15,6 +15,8 @@ NAMES = (
     "ledger_share",
     "ledger_bytes",
     "credit_cost",
+    "method_cost",
+    "gradient_candidates",
     "statistics_pass",
     "against_trl",
     "engines",
@@ -44,6 +46,8 @@ def table(results: Mapping[str, Document]) -> str:
         for row in document["held"]:
             mark = "met" if row["met"] else "**missed**"
             lines.append(f"| `{name}` | {row['what']} | {row['measured']:.3g} | {row['target']} | {mark} |")
+    for document in results.values():
+        lines.extend(_own_table(document.get("table", [])))
     lines.append("")
     for name, document in results.items():
         facts = document["machine"]
@@ -53,6 +57,15 @@ def table(results: Mapping[str, Document]) -> str:
             f"transformers {facts['packages'].get('transformers')}; {facts['at'][:10]}"
         )
     return "\n".join([*lines, ""])
+
+
+def _own_table(rows: Sequence[Document]) -> list[str]:
+    """What a benchmark shows besides the figures that it is held to."""
+    if not rows:
+        return []
+    head = ["", f"| {' | '.join(rows[0])} |", f"|---{'|---:' * (len(rows[0]) - 1)}|"]
+    cells = [[f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
+    return [*head, *(f"| {' | '.join(row)} |" for row in cells)]
 
 
 if __name__ == "__main__":

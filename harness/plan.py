@@ -6,7 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.cells import cells_of
+from prereg.rewards import Continuations, StepValues, UniformBoundaries
+from prereg.selections import FilterHomogeneousSelection, NearestHalfSelection, ScreeningPredictor
 from prereg.study import Study
+from prereg.trainer import Trainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +75,41 @@ def evaluations_of(study: Study) -> int:
 
 def _arm_cost(study: Study, arm: str, model: str, budgets: dict[str, float]) -> ArmCost:
     spec = study.trainer_of(arm)
-    most_an_update = spec.prompts_per_update * spec.samples_per_prompt * spec.max_new_tokens
+    most = most_tokens_an_update(spec)
     only_updates = set(budgets) == {"updates"}
     updates = int(budgets["updates"]) if only_updates else None
     tokens: int | None = None
-    if only_updates:
-        tokens = int(budgets["updates"]) * most_an_update
-    elif set(budgets) == {"generated_tokens"}:
-        tokens = int(budgets["generated_tokens"]) + most_an_update
-    elif set(budgets) == {"updates", "generated_tokens"}:
-        tokens = max(
-            int(budgets["updates"]) * most_an_update, int(budgets["generated_tokens"]) + most_an_update
-        )
+    if most is not None and budgets.keys() <= {"updates", "generated_tokens"}:
+        by_updates = int(budgets.get("updates", 0)) * most
+        by_tokens = int(budgets["generated_tokens"]) + most if "generated_tokens" in budgets else 0
+        tokens = max(by_updates, by_tokens)
     seconds = budgets["device_seconds"] if set(budgets) == {"device_seconds"} else None
     return ArmCost(arm, model, len(study.seeds), updates, tokens, seconds)
+
+
+def most_tokens_an_update(spec: Trainer) -> int | None:
+    """Generated tokens of an update at most, of every charged purpose; None where the study bounds none.
+
+    The steps of a text have no bound but its tokens, and screening the whole training set before the first
+    update depends on its size.
+    """
+    group = spec.samples_per_prompt * spec.max_new_tokens
+    rollouts = most = spec.prompts_per_update * group
+    selection, reward = spec.selection, spec.reward
+    if isinstance(selection, FilterHomogeneousSelection):
+        most *= selection.max_rounds
+    if isinstance(selection, NearestHalfSelection):
+        predictor = selection.predictor
+        if isinstance(predictor, ScreeningPredictor):
+            pool = spec.prompts_per_update * selection.pool_ratio
+            most += pool * predictor.samples * spec.max_new_tokens
+        elif predictor.prior == "base_model":
+            return None
+    if isinstance(reward, StepValues) and isinstance(reward.estimator, Continuations):
+        if not isinstance(reward.boundaries, UniformBoundaries):
+            return None
+        most += rollouts * reward.estimator.count * reward.boundaries.steps
+    return most
 
 
 def _grid_points(study: Study) -> int:

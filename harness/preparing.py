@@ -18,6 +18,7 @@ from harness.grading.build import make_grader
 from harness.meter import RunMeter
 from harness.models import load_tokenizer, make_prompts, model_folder
 from harness.tasks.resolve import load_task
+from prereg.checks.methods import candidates
 from prereg.problems import Problem, Refused
 from prereg.sources import Model
 from prereg.study import Study
@@ -54,6 +55,7 @@ def prepare_cell(study: Study, study_folder: Path, cell: Cell, graders: ExitStac
     policy = _load_policy(study, cell, spec, source, device)
     prompts = make_prompts(load_task(study.data.training.source, study_folder).items, model, tokenizer)
     _check_room(policy, "training", prompts, spec.max_new_tokens)
+    _check_enough(prompts, spec)
     benchmarks = []
     for name, benchmark in study.data.benchmarks.items():
         problems = make_prompts(load_task(benchmark.source, study_folder).items, model, tokenizer)
@@ -126,6 +128,18 @@ def _longest(prompts: Sequence[Prompt], spec: Trainer, benchmarks: Sequence[Benc
         max(len(p.token_ids) for p in prompts) + spec.max_new_tokens,
         *(max(len(p.token_ids) for p in b.prompts) + b.spec.max_new_tokens for b in benchmarks),
     )
+
+
+def _check_enough(prompts: Sequence[Prompt], spec: Trainer) -> None:
+    """Refuse a training set with fewer prompts than an update looks at."""
+    needed = candidates(spec)
+    if needed > len(prompts):
+        raise Refused(
+            Problem(
+                f"an update needs {needed} different prompts, but {len(prompts)} are there to train on",
+                hint="train on more prompts, or lower prompts_per_update or the selection's pool_ratio",
+            )
+        )
 
 
 def _check_room(policy: Policy, name: str, prompts: Sequence[Prompt], new_tokens: int) -> None:

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from harness.clock import Clock
 from harness.evaluation import BenchmarkResult
 from harness.ledger.columns import Ragged
 from harness.ledger.writer import LedgerWriter
 from harness.meter import Cost, Spent
+from trainers.draws import Draws
 from trainers.loop import UpdateResult
+from trainers.reward import Continued
 
 
 def record_costs(ledger: LedgerWriter, step: int, spent: Spent, clock: Clock) -> None:
@@ -39,27 +41,17 @@ def record_costs(ledger: LedgerWriter, step: int, spent: Spent, clock: Clock) ->
 
 
 def record_update(ledger: LedgerWriter, result: UpdateResult, after: Cost) -> None:
-    """The sequences, tokens and summary of one update."""
+    """The selections, sequences, tokens and summary of one update."""
     sizes = np.array([len(c.token_ids) for c in result.completions])
     truncated = sum(c.finish_reason == "length" for c in result.completions)
-    ledger.append(
-        "sequences",
-        {
-            "step": result.step,
-            "purpose": "rollout",
-            "prompt_id": [p.id for p in result.prompts],
-            "group_id": result.groups,
-            "sample": result.samples,
-            "prompt_tokens": [len(p.token_ids) for p in result.prompts],
-            "generated_tokens": sizes,
-            "finish_reason": [c.finish_reason for c in result.completions],
-            "reward": result.rewards,
-            "advantage": result.advantages,
-            "grader_state": [g.state for g in result.grades],
-            "answer": [g.answer for g in result.grades],
-            "text_digest": ledger.add_texts(c.text for c in result.completions),
-        },
-    )
+    _record_selections(ledger, result)
+    gathered = result.gathered
+    _record_sequences(ledger, gathered.rollouts, result.rewards, advantages=result.advantages)
+    for draws, rewards in zip(gathered.others, result.other_rewards, strict=True):
+        _record_sequences(ledger, draws, rewards)
+    if (continued := result.scored.continued) is not None:
+        right = [float(grade.state == "correct") for grade in continued.draws.grades]
+        _record_sequences(ledger, continued.draws, right, continued=continued)
     ledger.append(
         "tokens",
         {
@@ -80,6 +72,8 @@ def record_update(ledger: LedgerWriter, result: UpdateResult, after: Cost) -> No
             "clip_share": result.clip_share,
             "groups": len(set(result.groups)),
             "informative_groups": result.informative_groups,
+            "advantage_factor": result.scored.factor,
+            "reward_loss": result.reward_loss,
             "gradient_norm": result.gradient_norm,
             "learning_rate": result.learning_rate,
             "logprob_gap": result.logprob_gap,
@@ -95,6 +89,50 @@ def record_update(ledger: LedgerWriter, result: UpdateResult, after: Cost) -> No
             "cum_train_flops": after.train_flops,
         },
     )
+
+
+def _record_sequences(
+    ledger: LedgerWriter, draws: Draws, rewards: ArrayLike, *, advantages: NDArray[np.float64] | None = None,
+    continued: Continued | None = None,
+) -> None:  # fmt: skip
+    """One row a sequence; a continuation's prompt holds the tokens that it continues."""
+    kept = continued.kept if continued is not None else [0] * len(draws.prompts)
+    ledger.append(
+        "sequences",
+        {
+            "step": draws.step,
+            "purpose": draws.purpose,
+            "prompt_id": [p.id for p in draws.prompts],
+            "group_id": draws.groups,
+            "sample": draws.samples,
+            "boundary": continued.boundaries if continued is not None else None,
+            "kept_tokens": kept if continued is not None else None,
+            "repeat": continued.repeats if continued is not None else None,
+            "prompt_tokens": [len(p.token_ids) + k for p, k in zip(draws.prompts, kept, strict=True)],
+            "generated_tokens": [len(c.token_ids) for c in draws.completions],
+            "finish_reason": [c.finish_reason for c in draws.completions],
+            "reward": np.asarray(rewards, dtype=np.float64),
+            "advantage": advantages,
+            "grader_state": [g.state for g in draws.grades],
+            "answer": [g.answer for g in draws.grades],
+            "text_digest": ledger.add_texts(c.text for c in draws.completions),
+        },
+    )
+
+
+def _record_selections(ledger: LedgerWriter, result: UpdateResult) -> None:
+    found = result.gathered.predictions
+    if found:
+        ledger.append(
+            "selections",
+            {
+                "step": result.step,
+                "prompt_id": [p.prompt_id for p in found],
+                "predicted": [p.predicted for p in found],
+                "evidence": [p.evidence for p in found],
+                "outcome": [p.outcome for p in found],
+            },
+        )
 
 
 def record_evaluation(

@@ -16,6 +16,7 @@ from harness.cells import Cell, cells_of, finished_in
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
+from harness.gradientfile import gradient_tests
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, last_commit, read_run
 from harness.locking import differences_from, verify_ends
@@ -110,6 +111,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
                     lock=lock_now,
                     events=tuple(_event(e) for e in log.events),
                     marks=_marks(root, cells),
+                    gradient_tests=gradient_tests(StudyLayout.of(root.loaded.path).predictions),
                     generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
                 )
             )

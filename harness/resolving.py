@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from harness.grading.build import make_grader
+from harness.methods import resolve_methods
 from harness.modelcheck import model_problems
 from harness.models import model_folder, wanted_files
 from harness.tasks.problems import Task
@@ -79,6 +80,9 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
         notes.extend(f"{name}: {remark}" for remark in task.remarks)
     if (wanted := study.receipts.timestamp) is not None:
         sources["receipts.timestamp.roots"] = _roots_digest(loaded, wanted.roots)
+    methods, unusable = resolve_methods(loaded)
+    sources |= methods
+    problems.extend(unusable)
     trained = texts.pop(("data", "training"))
     benchmarks = {path[-1]: problems_of for path, problems_of in texts.items()}
     for name, texts_of in benchmarks.items():

@@ -18,7 +18,7 @@ from harness.meter import Cost, RunMeter
 from harness.recording import record_costs, record_evaluation, record_update
 from prereg.study import Study
 from prereg.trainer import VllmEngine
-from trainers.checkpoint import load_checkpoint, save_checkpoint, save_weights
+from trainers.checkpoint import DamagedCheckpoint, load_checkpoint, load_reward, save_checkpoint, save_weights
 from trainers.engines import EngineDied
 from trainers.loop import Learner
 from trainers.schedule import rate_factor
@@ -86,6 +86,10 @@ class Run:
         data = load_checkpoint(checkpoint, self.learner.policy.trainable, self.learner.optimizer)
         self.state = RunState.from_json(data)
         self.learner.selection.load_state(data["selection"])
+        try:
+            self.learner.reward.load_tensors(load_reward(checkpoint))
+        except KeyError as error:
+            raise DamagedCheckpoint(f"the checkpoint {checkpoint} lacks what the reward learned") from error
         self.learner.engine.sync()
 
     def to_the_end(self) -> None:
@@ -229,9 +233,10 @@ class Run:
         with self.meter.phase("checkpoint"):
             weights, kept = self.learner.policy.weights(), self._kept
             state = self.state.to_json(self.learner.selection.state())
+            reward = self.learner.reward.tensors()
 
             def write(folder: Path) -> None:
-                save_checkpoint(folder, weights, self.learner.optimizer, state)
+                save_checkpoint(folder, weights, self.learner.optimizer, state, reward)
                 for name, budget_weights in kept.items():
                     save_weights(budget_weights, folder / name)
 

@@ -31,7 +31,7 @@ from prereg.problems import LockMismatch, Problem, Refused
 
 EventKind = Literal[
     "lock", "run_started", "run_resumed", "run_finished", "run_failed", "evaluated", "look", "report",
-    "amendment", "receipt",
+    "amendment", "receipt", "prediction",
 ]  # fmt: skip
 """`look`: results were seen before all runs were complete."""
 

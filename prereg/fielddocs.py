@@ -18,6 +18,14 @@ from pydantic import BaseModel
 @functools.cache
 def field_docs(section: type[BaseModel]) -> dict[str, str]:
     """What a section's fields mean, by name; fields without a text are left out."""
+    docs: dict[str, str] = {}
+    for base in section.__bases__:
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            docs |= field_docs(base)
+    return docs | _own_docs(section)
+
+
+def _own_docs(section: type[BaseModel]) -> dict[str, str]:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(section)))
     except (OSError, TypeError):

@@ -41,10 +41,12 @@ class Population(Section):
 class IntercurrentEvents(Section):
     """What an event that is not part of the treatment does to the estimand."""
 
-    crash: Literal["resume"] = "resume"
-    """A killed run is resumed at its last commit; one that never finishes makes the verdict inadmissible."""
-    divergence: Literal["include"] = "include"
-    """A run whose loss or weights stop being finite keeps the scores it has, and is named."""
+    crash: Literal["resume", "exclude_pair"] = "resume"
+    """A killed run is resumed at its last commit. One that failed for good makes the verdict inadmissible, or
+    its seed is left out of both arms."""
+    divergence: Literal["include", "exclude_pair"] = "include"
+    """A run whose loss or gradient stops being finite keeps the scores it has, and is named; or its seed is
+    left out of both arms."""
     truncation: Literal["incorrect"] = "incorrect"
     """A completion cut at its cap is wrong."""
 

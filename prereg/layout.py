@@ -28,6 +28,8 @@ class StudyLayout:
     report: Path
     receipts: Path
     """What others say of the lock."""
+    predictions: Path
+    """Gradient tests, made before training or after."""
 
     @classmethod
     def of(cls, study: str | os.PathLike[str]) -> StudyLayout:
@@ -45,6 +47,7 @@ class StudyLayout:
             simulated=path.with_suffix(".simulated"),
             report=path.with_suffix(".report"),
             receipts=path.with_suffix(".receipts.json"),
+            predictions=path.with_suffix(".gradient.json"),
         )
 
     def earlier_lock(self, number: int) -> Path:

@@ -35,6 +35,11 @@ _TESTS = {
     "non_inferiority": "one-sided t test against the margin",
     "wild_bootstrap": "wild bootstrap over training seeds with Webb's weights",
 }
+_CRASHED = {"resume": "", "exclude_pair": ", and if it fails for good its seed is left out of both arms"}
+_DIVERGED = {
+    "include": "one that diverges is included and named",
+    "exclude_pair": "if one diverges its seed is left out of both arms",
+}
 _SEEN = {
     "nothing": "nothing of such runs",
     "pilot_runs": "pilot runs",
@@ -114,7 +119,8 @@ def _hypothesis(study: Study, hypothesis: Hypothesis) -> Iterator[str]:
         yield f"- Smallest effect of interest: {_points(hypothesis.smallest_effect)}."
     yield from _gate(hypothesis)
     yield (
-        f"- A run that crashes is resumed; one that diverges is included and named; a truncated answer is "
+        f"- A run that crashes is resumed{_CRASHED[hypothesis.intercurrent.crash]}; "
+        f"{_DIVERGED[hypothesis.intercurrent.divergence]}; a truncated answer is "
         f"{hypothesis.intercurrent.truncation}."
     )
     if hypothesis.power:

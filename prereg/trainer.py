@@ -11,6 +11,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from prereg.fields import Axis, Count, Fraction, NonNegative, Positive, Section
+from prereg.installed import InstalledMethod
+from prereg.rewards import OutcomeReward, Reward
+from prereg.selections import Selection, UniformSelection
 
 
 class UniformCredit(Section):
@@ -46,25 +49,20 @@ class ShuffledCredit(Section):
     """As in `margin`."""
 
 
-Credit = Annotated[UniformCredit | MarginCredit | ShuffledCredit, Field(discriminator="kind")]
+class EntropyCredit(Section):
+    """80/20: the tokens at which the policy was least sure get the advantage, the others nothing."""
+
+    kind: Literal["entropy"]
+    share: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """Share of a completion's tokens that is kept, those of the highest entropy; rounded up."""
+    denominator: Literal["kept", "all"] = "kept"
+    """Whether the mean is over the kept tokens or over all: a factor of 5 at a share of 0.2."""
 
 
-class OutcomeReward(Section):
-    """1 for a correct answer, 0 for any other; a truncated answer is not an answer."""
-
-    kind: Literal["outcome"] = "outcome"
-
-
-Reward = Annotated[OutcomeReward, Field(discriminator="kind")]
-
-
-class UniformSelection(Section):
-    """Every training prompt once an epoch, in an order that depends on the data seed and the epoch alone."""
-
-    kind: Literal["uniform"] = "uniform"
-
-
-Selection = Annotated[UniformSelection, Field(discriminator="kind")]
+Credit = Annotated[
+    UniformCredit | MarginCredit | ShuffledCredit | EntropyCredit | InstalledMethod,
+    Field(discriminator="kind"),
+]
 
 
 class Advantage(Section):
@@ -205,7 +203,9 @@ class Trainer(Section):
     credit: Credit = UniformCredit()
     """How a completion's advantage is spread over its tokens."""
     reward: Reward = OutcomeReward()
+    """What a completion, or each of its tokens, is worth."""
     selection: Selection = UniformSelection()
+    """Which training prompts an update uses."""
     loss: Loss = Loss()
     optimizer: Optimizer = Optimizer()
     adapter: Adapter = FullAdapter()

@@ -20,6 +20,7 @@ from reports.sections import (
     design,
     deviations,
     flow,
+    gradient,
     length,
     lock,
     progress,
@@ -91,6 +92,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
             *([exploratory(by_difficulty)] if by_difficulty is not None else []),
             sideeffects.build(evidence, checked),
             costs.build(evidence),
+            *_optional(gradient.build(evidence, inputs.gradient_tests)),
             flow.build(evidence),
             design.build(evidence),
             lock.build(inputs.lock, inputs.events),
@@ -120,6 +122,10 @@ def write_report(content: ReportContent, folder: Path) -> ReportPaths:
     write_whole(pdf, document)
     write_whole(html, page)
     return ReportPaths(html, pdf, tables)
+
+
+def _optional(section: Section | None) -> tuple[Section, ...]:
+    return () if section is None else (section,)
 
 
 def _marks(inputs: ReportInputs) -> tuple[str, ...]:
@@ -168,7 +174,7 @@ def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked])
             f"{words.plural(missing, 'planned run')} could not be analysed at every budget; see the run flow."
         )
     if diverged := tuple(run.run_id for run in evidence.runs if run.diverged):
-        found.append(f"Diverged, and kept: {', '.join(diverged)}.")
+        found.append(f"Diverged: {', '.join(diverged)}. Each hypothesis says what becomes of them.")
     if unread := flow.read_at_the_start(evidence):
         found.append(
             f"The budget in {' and in '.join(unread)} holds not one update: it reads the start policy."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ class Comparison:
     treatment_updates: tuple[int, ...] = ()
     """Updates that the treatment's policies had had at the budget, by seed."""
     control_updates: tuple[int, ...] = ()
+    excluded: tuple[str, ...] = ()
+    """Seeds that the plan leaves out of both arms, each with the event."""
 
 
 def model_of(evidence: Evidence, hypothesis: Hypothesis) -> str:
@@ -73,15 +75,23 @@ def interval_of(
 
 
 def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
-    """The comparison that a hypothesis registers, on every planned seed or not at all."""
+    """The comparison that a hypothesis registers, on every planned seed or not at all.
+
+    What the plan excludes, it excludes in pairs and by what happened to a run, whatever its score.
+    """
     model = model_of(evidence, hypothesis)
     weights = evidence.study.weights(hypothesis.benchmarks)
     steps: dict[tuple[str, int], tuple[str, int]] = {}
     reasons: list[str] = []
     if hypothesis.model is None and len(evidence.study.models) > 1:
         reasons.append("the study has several models and the hypothesis names none")
+    excluded = _excluded(evidence, hypothesis, model)
+    seeds = tuple(seed for seed in evidence.study.seeds if seed not in excluded)
+    named = tuple(excluded.values())
+    if len(seeds) < 2:
+        reasons.append(f"the plan excludes all seeds but {len(seeds)}: {'; '.join(named)}")
     for arm in (hypothesis.treatment, hypothesis.control):
-        for seed in evidence.study.seeds:
+        for seed in seeds:
             found = _policy(evidence, hypothesis, model, arm, seed, tuple(weights))
             if isinstance(found, tuple):
                 steps[arm, seed] = found
@@ -91,8 +101,24 @@ def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
     if not reasons:
         reasons.extend(_problem_reasons(evidence, hypothesis, steps, tuple(weights)))
     if reasons:
-        return Comparison(hypothesis.id, tuple(reasons))
-    return _complete(evidence, hypothesis, steps, weights)
+        return Comparison(hypothesis.id, tuple(reasons), excluded=named)
+    return replace(_complete(evidence, hypothesis, steps, weights, seeds), excluded=named)
+
+
+def _excluded(evidence: Evidence, hypothesis: Hypothesis, model: str) -> dict[int, str]:
+    """The seeds that an event of either run excludes, with the first such event in words."""
+    rule = hypothesis.intercurrent
+    found: dict[int, str] = {}
+    for seed in evidence.study.seeds:
+        for arm in (hypothesis.treatment, hypothesis.control):
+            fact = evidence.run(model, arm, seed)
+            if fact is None:
+                continue
+            if rule.divergence == "exclude_pair" and fact.diverged:
+                found.setdefault(seed, f"seed {seed}: {arm} diverged")
+            if rule.crash == "exclude_pair" and fact.state == "failed":
+                found.setdefault(seed, f"seed {seed}: {arm} failed")
+    return found
 
 
 def _policy(
@@ -147,9 +173,8 @@ def _complete(
     hypothesis: Hypothesis,
     steps: dict[tuple[str, int], tuple[str, int]],
     weights: dict[str, float],
+    seeds: tuple[int, ...],
 ) -> Comparison:
-    seeds = evidence.study.seeds
-
     def scores(arm: str, benchmark: str) -> Floats:
         rows = [evidence.ledger.cells[(*steps[arm, seed], benchmark)] for seed in seeds]
         return np.array([100 * problem_scores(cell, hypothesis.metric) for cell in rows])

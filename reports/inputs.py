@@ -103,6 +103,42 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class CandidateGain:
+    """What a gradient test found of one arm's signal; docs/methods.md explains each number."""
+
+    arm: str
+    gain: float
+    cosine: float | None
+    versus_uniform: float
+    low: float
+    high: float
+    placebo: float
+    within: float | None
+    between: float | None
+    per_1000_tokens: float
+    per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GradientTest:
+    """A stored gradient test."""
+
+    what: str
+    """Policy, seed and checkpoint, in words."""
+    arm: str
+    """Whose policy and sampling it used, and to which the others are compared."""
+    model: str
+    made_at: str
+    runs_begun: int
+    """Runs of the study that had begun by then."""
+    prompts: int
+    noise_floor: float
+    candidates: tuple[CandidateGain, ...]
+    left_out: tuple[tuple[str, str], ...]
+    """Arms that were not tested, and why."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReportInputs:
     """Everything a report is a function of.
 
@@ -118,3 +154,5 @@ class ReportInputs:
     """Words that every page carries, e.g. `EXPLORATORY`; empty for a locked study."""
     generated_at: str = ""
     """Timestamp printed on the report; passed in so that a report can be reproduced byte for byte."""
+    gradient_tests: tuple[GradientTest, ...] = ()
+    """Stored gradient tests, oldest first."""

@@ -10,6 +10,7 @@ from typing import Literal
 from prereg.fields import Axis
 from prereg.sideeffects import EVALUATED, Control
 from reports.comparisons import Comparison, model_of
+from reports.inputs import RunFact
 from reports.scores import Evidence, reading
 
 Finding = Literal["kept", "broken", "not measured"]
@@ -119,16 +120,30 @@ def _check(
 
 
 def _value(evidence: Evidence, control: Control, model: str, arm: str, axis: Axis | None) -> float:
-    """Mean over the seeds' runs; NaN unless every planned seed has a value."""
+    """Mean over the seeds' runs; NaN unless every planned seed has a value.
+
+    A run that some hypothesis leaves out by its plan (failed, diverged) is left out here as well.
+    """
+    runs = evidence.runs_of(model, arm)
+    if len(runs) < len(evidence.study.seeds):
+        return float("nan")
     values = [
         _of_samples(evidence, control, run.run_id, axis)
         if axis is not None
         else _of_training(evidence, control, run.run_id)
-        for run in evidence.runs_of(model, arm)
+        for run in runs
+        if not _left_out(evidence, run)
     ]
-    if len(values) < len(evidence.study.seeds):
-        return float("nan")
-    return fsum(values) / len(values)
+    return fsum(values) / len(values) if values else float("nan")
+
+
+def _left_out(evidence: Evidence, run: RunFact) -> bool:
+    rules = [hypothesis.intercurrent for hypothesis in evidence.study.hypotheses]
+    return any(
+        (rule.divergence == "exclude_pair" and run.diverged)
+        or (rule.crash == "exclude_pair" and run.state == "failed")
+        for rule in rules
+    )
 
 
 def _of_samples(evidence: Evidence, control: Control, run: str, axis: Axis) -> float:

@@ -12,7 +12,7 @@ from harness.studypage import render
 from prereg.schema import study_schema
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 DRAWN_LATER = {"docs/report.png"}
 """Pictures that `README.md` shows and a release draws."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")

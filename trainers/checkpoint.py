@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,19 @@ from safetensors.torch import load_file, save_file
 
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
+REWARD = "reward.safetensors"
+"""What the reward has learned; only of a method that learns."""
 STATE = "state.json"
+
+
+Tensors = dict[str, torch.Tensor]
 
 
 class DamagedCheckpoint(ValueError):
     """A checkpoint lacks a part or does not fit the policy. It is never silently replaced by the start."""
 
 
-def save_weights(weights: dict[str, torch.Tensor], path: Path) -> None:
+def save_weights(weights: Tensors, path: Path) -> None:
     """Write tensors by name. Raises OSError where the disk does not take them."""
     try:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path)
@@ -34,16 +40,17 @@ def save_weights(weights: dict[str, torch.Tensor], path: Path) -> None:
 
 
 def save_checkpoint(
-    folder: Path, weights: dict[str, torch.Tensor], optimizer: torch.optim.Optimizer, state: dict[str, Any]
+    folder: Path,
+    weights: Tensors,
+    optimizer: torch.optim.Optimizer,
+    state: dict[str, Any],
+    reward: Tensors | None = None,
 ) -> None:
     """Write everything that a resumed run needs into an empty folder."""
     save_weights(weights, folder / WEIGHTS)
-    tensors: dict[str, torch.Tensor] = {}
-    for index, slots in optimizer.state_dict()["state"].items():
-        for slot, value in slots.items():
-            tensor = value if isinstance(value, torch.Tensor) else torch.tensor(value)
-            tensors[f"{index}.{slot}"] = tensor
-    save_weights(tensors, folder / OPTIMIZER)
+    save_weights(optimizer_tensors(optimizer), folder / OPTIMIZER)
+    if reward:
+        save_weights(reward, folder / REWARD)
     (folder / STATE).write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
 
 
@@ -55,23 +62,56 @@ def load_checkpoint(
     Raises DamagedCheckpoint where a file is missing or its names or shapes are not the policy's.
     """
     try:
-        weights = load_file(folder / WEIGHTS)
-        tensors = load_file(folder / OPTIMIZER)
         state: dict[str, Any] = json.loads((folder / STATE).read_text(encoding="utf-8"))
-    except Exception as error:  # safetensors raises several types of its own
+    except (OSError, ValueError) as error:
         raise DamagedCheckpoint(f"the checkpoint {folder} cannot be read: {error}") from error
-    if weights.keys() != trainable.keys():
-        raise DamagedCheckpoint(f"the checkpoint {folder} holds other weights than the policy trains")
+    weights, tensors = _load(folder / WEIGHTS), _load(folder / OPTIMIZER)
+    try:
+        copy_into(trainable, weights)
+    except KeyError as error:
+        raise DamagedCheckpoint(f"the checkpoint {folder} does not fit the policy: {error}") from error
+    load_optimizer(optimizer, tensors)
+    return state
+
+
+def load_reward(folder: Path) -> Tensors:
+    """What the reward had learned; empty if the checkpoint holds nothing of the kind."""
+    return _load(folder / REWARD) if (folder / REWARD).exists() else {}
+
+
+def copy_into(parameters: Mapping[str, torch.nn.Parameter], values: Tensors) -> None:
+    """Copy values into parameters by name. Raises KeyError where names or shapes are not the same."""
+    if values.keys() != parameters.keys():
+        raise KeyError(f"other weights, e.g. {sorted(values.keys() ^ parameters.keys())[:3]}")
     with torch.no_grad():
-        for name, parameter in trainable.items():
-            if parameter.shape != weights[name].shape:
-                raise DamagedCheckpoint(f"the checkpoint {folder} holds {name} in another shape")
-            parameter.copy_(weights[name])
-    slots: dict[int, dict[str, torch.Tensor]] = {}
+        for name, parameter in parameters.items():
+            if parameter.shape != values[name].shape:
+                raise KeyError(f"{name} in another shape")
+            parameter.copy_(values[name])
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> Tensors:
+    """An optimizer's state as tensors named `<parameter>.<slot>`."""
+    return {
+        f"{index}.{slot}": value if isinstance(value, torch.Tensor) else torch.tensor(value)
+        for index, slots in optimizer.state_dict()["state"].items()
+        for slot, value in slots.items()
+    }
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
+    """The inverse of `optimizer_tensors`."""
+    slots: dict[int, Tensors] = {}
     for key, tensor in tensors.items():
         index, slot = key.split(".", 1)
         slots.setdefault(int(index), {})[slot] = tensor
     saved = optimizer.state_dict()
     saved["state"] = slots
     optimizer.load_state_dict(saved)
-    return state
+
+
+def _load(path: Path) -> Tensors:
+    try:
+        return load_file(path)
+    except Exception as error:  # safetensors raises several types of its own
+        raise DamagedCheckpoint(f"the checkpoint's {path} cannot be read: {error}") from error

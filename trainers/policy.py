@@ -130,16 +130,19 @@ class Policy:
         )  # fmt: skip
 
     @contextlib.contextmanager
-    def as_reference(self, start: dict[str, torch.Tensor] | None) -> Iterator[None]:
-        """The start policy, for the KL penalty: trained weights are swapped for `start` and back."""
-        if start is None:
-            raise ValueError("the start weights were not kept")
+    def with_weights(self, weights: dict[str, torch.Tensor]) -> Iterator[None]:
+        """The policy as it is with other trained weights, e.g. at the start: they are swapped in and back."""
         current = self.weights()
-        self.set_weights(start)
+        self.set_weights(weights)
         try:
             yield
         finally:
             self.set_weights(current)
+
+    def forget_gradients(self) -> None:
+        """Drop the gradients of the trained weights."""
+        for parameter in self.trainable.values():
+            parameter.grad = None
 
     def weights(self) -> dict[str, torch.Tensor]:
         """A copy of the trained weights, by name."""

@@ -24,6 +24,8 @@ class Request:
 
     token_ids: tuple[int, ...]
     key: int
+    max_new_tokens: int | None = None
+    """Its own cap, where it is lower than the sampling's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,12 @@ def main() -> None:
         version=_version,
         help_on_error=False,
     )
-    from harness.cli import prereg, run, trust  # noqa: F401 - trust adds to the group of prereg
+    from harness.cli import gradient, prereg, run, trust  # noqa: F401 - trust adds to the group of prereg
 
     arguments = sys.argv[1:]
     run.register(app)
     prereg.register(app)
+    gradient.register(app)
     try:
         app(arguments)
     except Refused as error:

@@ -86,6 +86,7 @@ def advance(before: Totals, tables: Mapping[str, pa.Table]) -> Totals:
             )
     _check_evaluations(tables)
     _check_token_rows(tables)
+    _check_continuations(tables)
     tokens = {p: before.tokens[p] + sum(n for (_, q), n in generated.items() if p == q) for p in PURPOSES}
     updates, charged, pending = _follow_updates(before, tables)
     rows = {
@@ -142,7 +143,7 @@ def _check_evaluations(tables: Mapping[str, pa.Table]) -> None:
 
 
 def _check_token_rows(tables: Mapping[str, pa.Table]) -> None:
-    """Each row of `tokens` belongs to a sequence of that step, group and sample, and is as long as it."""
+    """Each row of `tokens` belongs to a rollout of that step, group and sample, and is as long as it."""
     if "tokens" not in tables:
         return
     tokens = tables["tokens"]
@@ -152,7 +153,7 @@ def _check_token_rows(tables: Mapping[str, pa.Table]) -> None:
             raise LedgerInvariantError(f"tokens.{name}: its lists are not as long as those of token_id")
     if "sequences" not in tables:
         raise LedgerInvariantError("tokens without their sequences")
-    sequences = tables["sequences"]
+    sequences = _of_purpose(tables["sequences"], "rollout")
     mine = _rows_of(tokens, lengths)
     theirs = _rows_of(sequences, sequences["generated_tokens"].to_numpy())
     if np.array_equal(mine, theirs):
@@ -162,8 +163,42 @@ def _check_token_rows(tables: Mapping[str, pa.Table]) -> None:
         step, group, sample, length = mine[int(np.argmax(strange))].item()
         raise LedgerInvariantError(
             f"tokens: step {step}, group {group}, sample {sample} has {length} tokens;"
-            " no sequence of that name has so many"
+            " no rollout of that name has so many"
         )
+
+
+def _check_continuations(tables: Mapping[str, pa.Table]) -> None:
+    """A continuation says what it scores: a prefix, shorter than the whole, of a rollout of its step."""
+    if "sequences" not in tables:
+        return
+    sequences = tables["sequences"]
+    continued = pc.equal(sequences["purpose"], "continuation")
+    for name in ("boundary", "kept_tokens", "repeat"):
+        if not pc.all(pc.equal(pc.is_valid(sequences[name]), continued)).as_py():
+            raise LedgerInvariantError(
+                f"sequences.{name}: set for exactly the continuations, but here it is not"
+            )
+    rows = sequences.filter(continued)
+    if not len(rows):
+        return
+    rollouts = _of_purpose(sequences, "rollout")
+    lengths = dict(zip(_names_of(rollouts), rollouts["generated_tokens"].to_pylist(), strict=True))
+    for row, kept in zip(_names_of(rows), rows["kept_tokens"].to_pylist(), strict=True):
+        if not 0 <= kept < lengths.get(row, 0):
+            step, group, sample = row
+            raise LedgerInvariantError(
+                f"sequences: step {step} continues {kept} tokens of group {group}, sample {sample},"
+                f" which has {lengths.get(row, 0)}"
+            )
+
+
+def _of_purpose(sequences: pa.Table, purpose: str) -> pa.Table:
+    return sequences.filter(pc.equal(sequences["purpose"], purpose))
+
+
+def _names_of(sequences: pa.Table) -> list[tuple[int, int, int]]:
+    columns = (sequences[name].to_pylist() for name in ("step", "group_id", "sample"))
+    return list(zip(*columns, strict=True))
 
 
 def _rows_of(table: pa.Table, lengths: NDArray[Any]) -> NDArray[Any]:

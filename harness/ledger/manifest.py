@@ -74,15 +74,21 @@ def load(path: Path) -> tuple[Manifest, str]:
     try:
         parsed = json.loads(data)
         version = parsed["ledger_version"]
-        if version > LEDGER_VERSION:
-            message = f"written by ledger version {version}; this program reads up to {LEDGER_VERSION}"
-            raise Refused(Problem(message, file=str(path), hint="Use a newer version of the harness."))
+        if version != LEDGER_VERSION:
+            message = f"a ledger of version {version}; this program reads and writes version {LEDGER_VERSION}"
+            raise Refused(Problem(message, file=str(path), hint=_other_version(version)))
         manifest = _parse(parsed)
         if manifest.to_bytes() != data:
             raise damaged(path, "its SHA-256 differs from the one that it states")
         return manifest, hashlib.sha256(data).hexdigest()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(path, f"not a manifest of the ledger ({type(error).__name__})") from None
+
+
+def _other_version(version: int) -> str:
+    if version > LEDGER_VERSION:
+        return "Use a newer version of the harness."
+    return "Use the version of the harness that wrote it, or run the cell again in a new folder."
 
 
 def damaged(path: Path, what: str) -> Refused:

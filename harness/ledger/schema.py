@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-LEDGER_VERSION = 1
+LEDGER_VERSION = 2
+"""2: continuations name what they score; `selections`; what dense rewards scaled by and learned."""
 
 PURPOSES = ("rollout", "continuation", "screening", "discarded", "evaluation")
 """Every generated token has exactly one. All but `evaluation` are charged to the training budget."""
@@ -25,6 +26,8 @@ PHASES = (
 UNCHARGED_PHASES = ("evaluate", "checkpoint")
 
 FINISH_REASONS = ("stop", "length")
+
+SELECTION_OUTCOMES = ("nearest", "explored", "passed")
 
 GRADER_STATES = ("correct", "incorrect", "unparseable", "limit", "grader_error")
 
@@ -55,14 +58,19 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("step", _I, "update for which it was generated, from 1"),
         Column("purpose", _S, "rollout, continuation, screening or discarded", values=PURPOSES[:4]),
         Column("prompt_id", _S, "id of the training problem"),
-        Column("group_id", _I, "group within the step, from 0"),
-        Column("sample", _I, "sample within the group, from 0"),
-        Column("prompt_tokens", _I, "prefill tokens, not charged"),
+        Column("group_id", _I, "group within the step, from 0; of a continuation, that of its rollout"),
+        Column("sample", _I, "sample within the group, from 0; of a continuation, that of its rollout"),
+        Column("boundary", _I, "step of the rollout that begins where a continuation does, from 0; null "
+               "for the other purposes", nullable=True),
+        Column("kept_tokens", _I, "tokens of the rollout that a continuation continues; null for the others",
+               nullable=True),
+        Column("repeat", _I, "which continuation of its prefix, from 0; null for the others", nullable=True),
+        Column("prompt_tokens", _I, "prefill tokens, what a continuation continues included; not charged"),
         Column("generated_tokens", _I, "tokens, the end-of-sequence token included"),
         Column("finish_reason", _S, "stop or length", values=FINISH_REASONS),
         Column("reward", _F, "reward, no unit"),
-        Column("advantage", _F, "advantage of the completion before credit is spread; null if not trained on",
-               nullable=True),
+        Column("advantage", _F, "advantage of the completion before credit, its mean over tokens where they "
+               "differ; null for other purposes than rollout", nullable=True),
         Column("grader_state", _S, "correct, incorrect, unparseable, limit or grader_error",
                values=GRADER_STATES),
         Column("answer", _S, "extracted answer; null if none was found", nullable=True),
@@ -108,6 +116,10 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("clip_share", _D, "share of counted tokens whose ratio was clipped"),
         Column("groups", _I, "groups in the update"),
         Column("informative_groups", _I, "groups whose rewards differ"),
+        Column("advantage_factor", _D, "factor that gave dense advantages the mean size of GRPO's; null "
+               "where the reward is not dense", nullable=True),
+        Column("reward_loss", _D, "loss of a reward model that learns, over the rollouts, nats; null without",
+               nullable=True),
         Column("gradient_norm", _D, "norm before clipping; 0 where no group was informative"),
         Column("learning_rate", _D, "rate that the optimizer used"),
         Column("logprob_gap", _D, "mean |trainer - engine| log-probability, nats; null if not trained on",
@@ -123,6 +135,15 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("cum_generated_tokens", pa.int64(), "charged tokens so far"),
         Column("cum_device_seconds", _D, "charged device-seconds so far"),
         Column("cum_train_flops", _D, "charged operations so far"),
+    ),
+    "selections": (
+        Column("run_id", _S, "the run"),
+        Column("step", _I, "update, from 1"),
+        Column("prompt_id", _S, "id of the candidate"),
+        Column("predicted", _D, "mean reward predicted before anything of this update was trained on"),
+        Column("evidence", _D, "samples of the prompt that the prediction rests on, discounted"),
+        Column("outcome", _S, "nearest (chosen by the rule), explored (chosen by lot) or passed",
+               values=SELECTION_OUTCOMES),
     ),
     "evaluations": (
         Column("run_id", _S, "the run"),

@@ -238,7 +238,12 @@ def _table(name: str, cell: Cell, columns: Mapping[str, Sequence[Any] | NDArray[
 
 
 def _arrow(name: str, cell: Cell, columns: Mapping[str, Any], count: int) -> pa.Table:
-    given = [columns[column.name] for column in TABLES[name][1:]]
+    given = [
+        pa.nulls(count, column.type)
+        if column.nullable and column.name not in columns
+        else columns[column.name]
+        for column in TABLES[name][1:]
+    ]
     arrays = [one if isinstance(one, pa.Array) else pa.array(one) for one in given]
     arrays = [pa.repeat(cell.run_id, count), *arrays]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(name))

@@ -10,6 +10,7 @@ from prereg.checks import (
     decisions,
     families,
     hypotheses,
+    methods,
     names,
     power,
     scoreboards,
@@ -68,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     sideeffects.controls_can_be_measured,
     sideeffects.strata_are_independent,
     sideeffects.cut_points_rise,
+    methods.pool_fits_the_training_set,
     power.powered_or_acknowledged,
 )
 """Every rule, in the order in which a reader meets what it checks."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prereg.checks import methods
 from prereg.problems import Problem
 from prereg.source import LoadedStudy
 from prereg.sources import BuiltinTask
 from prereg.trainer import MarginCredit, ShuffledCredit, Trainer
-from prereg.yamltree import Where
-
-Fault = tuple[Where, str, str | None]
-"""Path within the trainer, message, hint."""
 
 
 def arms_are_consistent(loaded: LoadedStudy) -> Iterator[Problem]:
@@ -32,7 +29,7 @@ def arms_are_consistent(loaded: LoadedStudy) -> Iterator[Problem]:
                 yield loaded.problem(message, "arms", name, "trainer", *path, hint=hint)
 
 
-def _faults(trainer: Trainer) -> Iterator[Fault]:
+def _faults(trainer: Trainer) -> Iterator[methods.Fault]:
     loss, credit = trainer.loss, trainer.credit
     if loss.aggregation == "constant" and loss.constant is None:
         hint = "Add `constant:`, the denominator in tokens a sequence."
@@ -47,6 +44,7 @@ def _faults(trainer: Trainer) -> Iterator[Fault]:
     if isinstance(credit, MarginCredit | ShuffledCredit) and credit.low >= credit.high:
         message = f"`low` must be below `high`, found {credit.low:g} and {credit.high:g}"
         yield ("credit", "low"), message, "Margins below `low` score 1, above `high` they score `floor`."
+    yield from methods.faults(trainer)
     completions = trainer.prompts_per_update * trainer.samples_per_prompt
     if completions % trainer.optimizer_steps_per_update:
         message = (

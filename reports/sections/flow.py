@@ -98,8 +98,8 @@ def _flow(evidence: Evidence) -> Table:
         "Run flow",
         columns,
         tuple(rows),
-        "Analysed: read and completely graded at the start and at every budget. Diverged runs stay in the "
-        "analysis.",
+        "Analysed: read and completely graded at the start and at every budget. Diverged runs stay in every "
+        "table; a hypothesis may leave their seeds out, if its plan says so.",
     )
 
 

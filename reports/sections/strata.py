@@ -39,21 +39,20 @@ def build(evidence: Evidence, details: Details, comparisons: dict[str, Compariso
     for hypothesis in evidence.study.hypotheses:
         if isinstance(hypothesis.test, BinomialScoreboard):
             continue
-        found = (
-            None if comparisons[hypothesis.id].reasons else _stratified(evidence, details, hypothesis, strata)
-        )
+        one = comparisons[hypothesis.id]
+        found = None if one.reasons else _stratified(evidence, details, hypothesis, strata, one.seeds)
         if found is None:
             rows.append((hypothesis.id, "not available", None, None, None))
             continue
         rows.extend(
             (
                 hypothesis.id,
-                f"{words.number(100 * one.low, 0)}{words.DASH}{words.number(100 * one.high, 0)} %",
-                one.problems,
-                _estimate(one.effect),
+                f"{words.number(100 * part.low, 0)}{words.DASH}{words.number(100 * part.high, 0)} %",
+                part.problems,
+                _estimate(part.effect),
                 None,
             )
-            for one in found.strata
+            for part in found.strata
         )
         rows.append((hypothesis.id, "hardest less easiest", None, None, _estimate(found.interaction)))
     table = Table(
@@ -84,12 +83,12 @@ def _estimate(interval: Interval | None) -> Estimate | None:
 
 
 def _stratified(
-    evidence: Evidence, details: Details, hypothesis: Hypothesis, strata: Strata
+    evidence: Evidence, details: Details, hypothesis: Hypothesis, strata: Strata, seeds: Sequence[int]
 ) -> Stratified | None:
     model = model_of(evidence, hypothesis)
     names = list(evidence.study.weights(hypothesis.benchmarks))
     arms = {
-        arm: [_cells(evidence, model, arm, seed, hypothesis, names) for seed in evidence.study.seeds]
+        arm: [_cells(evidence, model, arm, seed, hypothesis, names) for seed in seeds]
         for arm in (hypothesis.treatment, hypothesis.control)
     }
     treated, control = arms[hypothesis.treatment], arms[hypothesis.control]
@@ -104,7 +103,7 @@ def _stratified(
         rate = other_seeds(_stack(control, "correct"), _stack(control, "samples"))
     else:
         start = []
-        for seed in evidence.study.seeds:
+        for seed in seeds:
             fact = evidence.run(model, hypothesis.control, seed)
             cells = [evidence.ledger.cells.get((fact.run_id if fact else "", 0, name)) for name in names]
             known = [cell for cell in cells if cell is not None]

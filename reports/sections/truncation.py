@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from prereg.hypotheses import Hypothesis
@@ -20,7 +22,11 @@ def table(evidence: Evidence, comparisons: dict[str, Comparison]) -> Table:
     for hypothesis in evidence.study.hypotheses:
         if isinstance(hypothesis.test, BinomialScoreboard):
             continue
-        values = None if comparisons[hypothesis.id].reasons else _values(evidence, hypothesis)
+        values = (
+            None
+            if comparisons[hypothesis.id].reasons
+            else _values(evidence, hypothesis, comparisons[hypothesis.id].seeds)
+        )
         rows.append((hypothesis.id, *(values or (None,) * 7)))
     return Table(
         "truncation",
@@ -43,10 +49,10 @@ def table(evidence: Evidence, comparisons: dict[str, Comparison]) -> Table:
     )
 
 
-def _values(evidence: Evidence, hypothesis: Hypothesis) -> tuple[Value, ...]:
+def _values(evidence: Evidence, hypothesis: Hypothesis, seeds: Sequence[int]) -> tuple[Value, ...]:
     model = model_of(evidence, hypothesis)
     shares = {
-        arm: np.array([_shares(evidence, hypothesis, model, arm, seed) for seed in evidence.study.seeds])
+        arm: np.array([_shares(evidence, hypothesis, model, arm, seed) for seed in seeds])
         for arm in (hypothesis.treatment, hypothesis.control)
     }
     treated, control = shares[hypothesis.treatment], shares[hypothesis.control]

@@ -37,6 +37,11 @@ _P_NAMES = {
     "tost": "TOST p",
     "binomial_scoreboard": "p (as if independent)",
 }
+_CRASH = {"resume": "", "exclude_pair": " (the seed of one that failed for good is left out of both arms)"}
+_DIVERGENCE = {
+    "include": "diverged runs are kept",
+    "exclude_pair": "the seed of a diverged run is left out of both arms",
+}
 _COUNTED = {"NON_INFERIOR": "non-inferior", "NOT_TESTED": "not tested"}
 _METHODS = {
     "holm": "Holm over the family",
@@ -54,7 +59,7 @@ def result(
         id=hypothesis.id,
         statement=hypothesis.statement,
         role=hypothesis.role,
-        estimand=_estimand(evidence, hypothesis),
+        estimand=_estimand(evidence, hypothesis, comparison),
         test=_test(evidence, hypothesis, verdict),
         effect=comparison.effect,
         other=comparison.other,
@@ -129,7 +134,7 @@ def _where(evidence: Evidence, hypothesis: Hypothesis) -> str:
     return f"{words.axis_phrase(hypothesis.matched_on)} ({amount})"
 
 
-def _estimand(evidence: Evidence, hypothesis: Hypothesis) -> str:
+def _estimand(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison) -> str:
     if isinstance(hypothesis.test, BinomialScoreboard):
         return (
             f"how many of {words.plural(len(hypothesis.test.predictions), 'prediction')} "
@@ -145,8 +150,13 @@ def _estimand(evidence: Evidence, hypothesis: Hypothesis) -> str:
         f"{hypothesis.treatment} minus {hypothesis.control}{model}, {_metric(evidence, hypothesis)} in "
         f"percentage points over {over if len(names) > 1 else names[0]}, {_where(evidence, hypothesis)}; "
         f"paired by seed, over training seeds on {problems}. Truncated answers count as wrong, interrupted "
-        "runs are resumed, diverged runs are kept."
+        f"runs are resumed{_CRASH[hypothesis.intercurrent.crash]}, "
+        f"{_DIVERGENCE[hypothesis.intercurrent.divergence]}.{_left_out(comparison)}"
     )
+
+
+def _left_out(comparison: Comparison) -> str:
+    return f" Left out by the plan: {'; '.join(comparison.excluded)}." if comparison.excluded else ""
 
 
 def _test(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> str:

@@ -22,7 +22,7 @@ from harness.builtin import ARITHMETIC_110K
 from harness.ledger.reader import RunLedger, content_digest, read_run
 from prereg.trainer import Adapter, FullAdapter, LoraAdapter
 from prereg.trainer import VllmEngine as VllmSpec
-from tests.harness.studies import benchmark, write_study
+from tests.harness.studies import benchmark, tiny, write_study
 from trainers.engines import EngineDied, Sampling
 from trainers.policy import Batch, Policy
 from trainers.types import Completion, Request
@@ -45,6 +45,13 @@ STUDY: dict[str, Any] = {
     },
     "environment": {"commit_seconds": 0.05},
 }  # fmt: skip
+
+DENSE = {
+    "dense": {
+        "role": "treatment",
+        "trainer": {"reward": {"kind": "mc_value_hard", "boundaries": {"kind": "uniform", "steps": 2}}},
+    }
+}
 
 
 def policy(adapter: Adapter) -> Policy:
@@ -164,15 +171,17 @@ def finish(study: Path, arm: str) -> RunLedger:
 
 
 @pytest.mark.parametrize("adapter", [{"kind": "full"}, LORA.model_dump(mode="json")])
-def test_grpo_and_mcpo_run_through_the_command_line(tmp_path: Path, adapter: dict[str, Any]) -> None:
-    changes = STUDY | {"trainer": STUDY["trainer"] | {"adapter": adapter}}
+def test_every_kind_of_arm_runs_through_the_command_line(tmp_path: Path, adapter: dict[str, Any]) -> None:
+    changes = STUDY | {"trainer": STUDY["trainer"] | {"adapter": adapter}, "arms": tiny()["arms"] | DENSE}
     study = write_study(tmp_path, **changes)
-    for arm in ("grpo", "mcpo"):
+    for arm in ("grpo", "mcpo", "dense"):
         updates = finish(study, arm).table("updates").to_pylist()
         assert len(updates) >= 4
         gap = [row["logprob_gap"] for row in updates if row["logprob_gap"] is not None]
         assert gap
         assert max(gap) < 1e-5
+    purposes = ledger_of(study, "dense.small.s1").table("sequences")["purpose"].to_pylist()
+    assert "continuation" in purposes
 
 
 def test_a_killed_run_and_a_killed_engine_are_taken_up_again(tmp_path: Path) -> None:
@@ -222,19 +231,20 @@ def engine_of(pid: int) -> list[psutil.Process]:
 
 
 def test_grpo_learns_alike_through_both_engines(tmp_path: Path) -> None:
-    """Sixty updates: the mean reward of the last twenty rises above that of the first, and by as much."""
+    """120 updates: the mean reward of the last thirty rises above that of the first, and by as much."""
     rewards = {}
     for kind in ("transformers", "vllm"):
         changes = STUDY | {
-            "budget": {"updates": 60},
-            "trainer": STUDY["trainer"] | {"prompts_per_update": 8, "engine": {"kind": kind}},
+            "budget": {"updates": 120},
+            "trainer": STUDY["trainer"]
+            | {"prompts_per_update": 8, "engine": {"kind": kind}, "optimizer": {"learning_rate": 2e-4}},
             "hypotheses": [],
             "kind": "pilot",
         }
         study = write_study(tmp_path / kind, **changes)
         rows = finish(study, "grpo").table("updates").to_pylist()
         values = np.array([row["reward"] for row in rows])
-        rewards[kind] = (values[:20].mean(), values[-20:].mean())
+        rewards[kind] = (values[:30].mean(), values[-30:].mean())
     for first, last in rewards.values():
         assert last > first + 0.02
     assert abs(rewards["vllm"][1] - rewards["transformers"][1]) < 0.1

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from harness.cells import cells_of
 from harness.folders import RunFolder
 from harness.ledger.digest import LEFT_OUT_PHASES
 from harness.ledger.reader import RunLedger, content_digest, read_run
+from tests.harness.arms import CHARGED, METHODS
 from tests.harness.studies import loaded, tiny, write_study
 
 BUDGET = {"updates": 30, "generated_tokens": 9000, "device_seconds": 0.25, "clock": "counted"}
@@ -54,6 +56,38 @@ def test_a_run_killed_a_dozen_times_equals_the_uninterrupted_one(
     lost = [row for ledger in ledgers if ledger for row in ledger.table("lost").to_pylist()]
     assert len(lost) >= 3
     assert sum(row["steps"] for row in lost) > 0
+
+
+@pytest.mark.parametrize("reward", ["mc_advantage", pytest.param("prime", marks=pytest.mark.slow)])
+def test_dense_rewards_and_what_selection_and_reward_have_learned_survive_kills(
+    tmp_path: Path, reward: str
+) -> None:
+    trainer = METHODS[reward] | METHODS["prior"]
+    changes: dict[str, Any] = {
+        "arms": {"both": {"role": "treatment", "trainer": trainer}}, "hypotheses": [], "kind": "pilot",
+        "budget": {"updates": 6, "clock": "counted"}, "evaluation": {"pass_k": [1]},
+    }  # fmt: skip
+    study = loaded(tmp_path / "whole", **changes)
+    cell = cells_of(study.study)[0]
+    target = RunFolder(tmp_path / "whole" / cell.run_id)
+    assert run_cell(study.study, study.folder, cell, target, {"lock": None}, orphaned=lambda: False)
+    whole = read_run(target.path)
+    assert whole is not None
+    purposes = set(whole.table("sequences")["purpose"].to_pylist())
+    assert purposes == {"rollout", "screening"} | CHARGED.get(reward, set())
+    write_study(tmp_path, **changes)
+    command = [sys.executable, "-m", "tests.faults.run_child", str(tmp_path), "3", "3"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=240, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
+    assert done.returncode == 0, done.stderr
+    outcome = json.loads(done.stdout.splitlines()[-1])
+    assert outcome["killed"] == 3
+    for folder in outcome["finished"]:
+        resumed = read_run(Path(folder))
+        assert resumed is not None
+        _assert_equal(resumed, whole)
+        assert resumed.table("selections").equals(whole.table("selections"))
 
 
 def _assert_equal(resumed: RunLedger, whole: RunLedger) -> None:

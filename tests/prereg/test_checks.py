@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prereg import checks
-from prereg.checks import budgets, families, hypotheses, names, power, training
+from prereg.checks import budgets, families, hypotheses, methods, names, power, training
 from prereg.problems import Refused
 from prereg.source import load_study
 from tests.prereg.decision_refusals import DECISION_REFUSALS
@@ -221,6 +221,24 @@ REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
         (("train, size: 100", "train, size: 3"),),
         "data.training.source.size",
         "4 prompts",
+    ),
+    (
+        methods.pool_fits_the_training_set,
+        (shared("selection: {kind: nearest_half, pool_ratio: 26}"),),
+        "trainer.selection",
+        "104 candidates",
+    ),
+    (
+        training.arms_are_consistent,
+        (shared("reward: {kind: mc_advantage, shuffled: true, boundaries: {kind: uniform, steps: 1}}"),),
+        "trainer.reward.shuffled",
+        "the placebo would be the method",
+    ),
+    (
+        training.arms_are_consistent,
+        (shared("reward: {kind: mc_value_soft, estimator: {kind: continuations, root: continuations}}"),),
+        "trainer.reward.estimator.root",
+        "paid for nothing",
     ),
     (
         power.powered_or_acknowledged,

@@ -347,7 +347,39 @@ def test_a_diverged_run_is_kept_and_named(case: Case) -> None:
     case.facts[0] = replace(case.facts[0], diverged=True)
     content = build_report(case.inputs())
     assert content.hypotheses[0].word == "CONFIRMED"
-    assert any("Diverged, and kept: grpo.tiny.s11" in flag for flag in content.flags)
+    assert any("Diverged: grpo.tiny.s11" in flag for flag in content.flags)
+
+
+@pytest.mark.parametrize("event", [{"diverged": True}, {"state": "failed"}])
+def test_a_pair_is_left_out_where_the_plan_says_so_and_only_there(case: Case, event: dict[str, Any]) -> None:
+    place = next(i for i, f in enumerate(case.facts) if (f.arm, f.seed) == ("grpo", 14))
+    case.facts[place] = replace(case.facts[place], **event)
+    rule = {"divergence": "exclude_pair"} if "diverged" in event else {"crash": "exclude_pair"}
+    case.plan["hypotheses"][0]["intercurrent"] = rule
+    found = only(case)
+    # Without seed 14 the differences are 10, 10, 10 and 20, of mean 12.5.
+    assert [seed for seed, _ in found.per_seed] == [11, 12, 13, 15]
+    assert found.effect is not None
+    assert found.effect.estimate == pytest.approx(12.5)
+    assert (
+        f"Left out by the plan: seed 14: grpo {'diverged' if 'diverged' in event else 'failed'}."
+        in found.estimand
+    )
+    other = {"crash": "exclude_pair"} if "diverged" in event else {"divergence": "exclude_pair"}
+    case.plan["hypotheses"][0]["intercurrent"] = other
+    assert "Left out" not in only(case).estimand
+
+
+def test_a_run_that_was_never_started_is_not_excluded_but_missing(case: Case) -> None:
+    case.plan["hypotheses"][0]["intercurrent"] = {"crash": "exclude_pair"}
+    case.facts[0] = replace(case.facts[0], state="planned")
+    inadmissible(case, "never started")
+
+
+def test_two_pairs_at_least_must_be_left(case: Case) -> None:
+    case.plan["hypotheses"][0]["intercurrent"] = {"divergence": "exclude_pair"}
+    case.facts = [replace(f, diverged=f.arm == "mcpo" and f.seed != 12) for f in case.facts]
+    inadmissible(case, "excludes all seeds but 1", "seed 11: mcpo diverged")
 
 
 def test_a_null_result_is_told_as_one() -> None:

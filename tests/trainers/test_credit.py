@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from prereg.trainer import MarginCredit, ShuffledCredit, UniformCredit
+from prereg.trainer import EntropyCredit, MarginCredit, ShuffledCredit, UniformCredit
 from trainers.credit import build_credit
 from trainers.noise import sequence_key
 from trainers.segments import Segments
@@ -16,11 +16,13 @@ SPECS = [
     UniformCredit(),
     MarginCredit(low=0.2, high=0.8, floor=0.1),
     ShuffledCredit(low=0.2, high=0.8, floor=0.1),
+    EntropyCredit(kind="entropy", share=0.2),
 ]
 
 
 def statistics(margin: torch.Tensor) -> TokenStatistics:
-    return TokenStatistics(torch.zeros_like(margin), torch.zeros_like(margin), margin)
+    """Statistics of tokens with these margins, whose entropies fall as margins rise."""
+    return TokenStatistics(torch.zeros_like(margin), 1 - margin, margin)
 
 
 def margins(seed: int = 0) -> torch.Tensor:
@@ -75,3 +77,34 @@ def test_a_floor_of_one_is_uniform_credit() -> None:
         statistics(margins()), Segments.of(LENGTHS), keys()
     )
     assert found.tolist() == pytest.approx([1.0] * sum(LENGTHS))
+
+
+def entropy_multipliers(entropy: list[float], lengths: list[int], **fields: object) -> list[float]:
+    method = build_credit(EntropyCredit(kind="entropy", **fields))  # type: ignore[arg-type]
+    values = torch.tensor(entropy)
+    given = TokenStatistics(torch.zeros_like(values), values, torch.zeros_like(values))
+    found: list[float] = method.multipliers(given, Segments.of(lengths), keys(len(lengths))).tolist()
+    return found
+
+
+def test_entropy_credit_keeps_the_most_uncertain_share_of_each_completion() -> None:
+    entropy = [0.1, 0.9, 0.2, 0.9, 0.3, 0.0, 5.0, 6.0, 7.0, 8.0, 1.0, 2.0]
+    found = entropy_multipliers(entropy, [5, 1, 6], share=0.2)
+    # One of five (the earlier of the two at 0.9), the only one of one, two of six: 1.2 rounded up.
+    assert found == pytest.approx([0, 5, 0, 0, 0, 1, 0, 0, 3, 3, 0, 0])
+
+
+def test_ranking_over_the_batch_would_make_a_completions_credit_depend_on_another() -> None:
+    quiet, loud = [0.1, 0.2, 0.3, 0.4, 0.5], [5.0, 6.0, 7.0, 8.0, 9.0]
+    alone = entropy_multipliers(quiet, [5], share=0.2)
+    assert entropy_multipliers(quiet + loud, [5, 5], share=0.2)[:5] == alone == [0, 0, 0, 0, 5]
+    over_batch = torch.tensor(quiet + loud).topk(2).indices.tolist()
+    assert all(place >= 5 for place in over_batch)  # the quiet completion would get nothing
+
+
+def test_the_denominator_of_entropy_credit_is_a_factor_of_five_at_a_fifth() -> None:
+    entropy = [float(i) for i in range(20)]
+    kept = entropy_multipliers(entropy, [10, 10], share=0.2, denominator="kept")
+    over_all = entropy_multipliers(entropy, [10, 10], share=0.2, denominator="all")
+    assert kept == pytest.approx([5 * value for value in over_all])
+    assert sum(over_all) == 4

@@ -57,6 +57,29 @@ def test_a_completion_is_the_same_whatever_stands_beside_it(
         assert all(same(a, b) for a, b in zip(together, other, strict=True))
 
 
+def test_prefixes_of_many_lengths_with_caps_of_their_own_are_continued_together(
+    engine: TransformersEngine, prompts: list[Prompt]
+) -> None:
+    whole = engine.generate(requests(prompts[:6], 1, "prefixes"), Sampling(CAP))
+    wanted = [
+        Request((*p.token_ids, *c.token_ids[:kept].tolist()), sequence_key(1, p.id, kept, k), cap)
+        for p, c in zip(prompts[:6], whole, strict=True)
+        for kept, cap in ((1, 3), (5, CAP - 5), (9, 7))
+        for k in range(2)
+    ]
+    together = engine.generate(wanted, Sampling(CAP))
+    small = engine.generate(wanted, Sampling(CAP, max_batch=4))
+    for request, one, other in zip(wanted, together, small, strict=True):
+        assert request.max_new_tokens is not None
+        alone = engine.generate([Request(request.token_ids, request.key)], Sampling(request.max_new_tokens))
+        assert same(one, alone[0])
+        assert same(one, other)
+        assert len(one.token_ids) <= request.max_new_tokens
+    cut = {r.max_new_tokens for r, c in zip(wanted, together, strict=True) if c.finish_reason == "length"}
+    assert {3, 7} <= cut
+    assert any(c.finish_reason == "stop" for c in together)
+
+
 def test_greedy_decoding_equals_transformers_generate(
     engine: TransformersEngine, policy: Policy, prompts: list[Prompt]
 ) -> None:

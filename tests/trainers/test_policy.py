@@ -94,6 +94,6 @@ def test_the_reference_is_the_start_and_the_policy_comes_back(policy: Policy, pr
     at_start = statistics_of(policy, prompts[:2], tokens)
     policy.set_weights({n: w * 1.1 for n, w in start.items()})
     moved = policy.digest()
-    with policy.as_reference(start):
+    with policy.with_weights(start):
         torch.testing.assert_close(statistics_of(policy, prompts[:2], tokens), at_start)
     assert policy.digest() == moved

@@ -1,4 +1,7 @@
-"""Credit: how a completion's advantage is spread over its tokens.
+"""Credit: how advantages are spread over the tokens of a completion.
+
+A token's advantage is what the reward gives it, times its multiplier. A reward that gives all tokens of a
+completion the same is spread, with its mean kept; one that gives each its own is weighed.
 
 A method turns one completion's token statistics into multipliers whose mean over the completion is 1. It
 never sees another completion's reward or tokens; a method of one's own is one file here, its parameters in
@@ -11,7 +14,9 @@ from typing import Protocol
 
 import torch
 
-from prereg.trainer import Credit, MarginCredit, ShuffledCredit
+from prereg.installed import InstalledMethod
+from prereg.trainer import Credit, EntropyCredit, MarginCredit, ShuffledCredit
+from trainers.installed import load_method
 from trainers.segments import Segments
 from trainers.statistics import TokenStatistics
 
@@ -22,7 +27,9 @@ class CreditMethod(Protocol):
     def multipliers(
         self, statistics: TokenStatistics, segments: Segments, keys: torch.Tensor
     ) -> torch.Tensor:
-        """Float32 of shape (tokens,), of mean 1 within each completion, without gradient.
+        """Float32 of shape (tokens,), without gradient, of mean 1 within each completion.
+
+        A method whose study asks for another denominator (`entropy` over all tokens) has another mean.
 
         `keys` holds each completion's noise key, int64 of shape (completions,), for methods that draw.
         """
@@ -30,6 +37,7 @@ class CreditMethod(Protocol):
 
 def build_credit(spec: Credit) -> CreditMethod:
     """The method for a study file's `credit` section."""
+    from trainers.credit.entropy import Entropy
     from trainers.credit.margin import Margin
     from trainers.credit.uniform import Uniform
 
@@ -37,4 +45,10 @@ def build_credit(spec: Credit) -> CreditMethod:
         return Margin(spec.low, spec.high, spec.floor, shuffled=False)
     if isinstance(spec, ShuffledCredit):
         return Margin(spec.low, spec.high, spec.floor, shuffled=True)
+    if isinstance(spec, InstalledMethod):
+        method, settings = load_method("credit", spec)
+        built: CreditMethod = method(settings)
+        return built
+    if isinstance(spec, EntropyCredit):
+        return Entropy(spec.share, over_kept=spec.denominator == "kept")
     return Uniform()

@@ -28,7 +28,10 @@ class Engine(Protocol):
     """Samples from the present policy."""
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """One completion a request, in the order of the requests."""
+        """One completion a request, in the order of the requests, whose prompts may be of any lengths."""
+
+    def texts(self, sequences: Sequence[Sequence[int]]) -> list[str]:
+        """The text of token ids, as in a completion: without special tokens."""
 
     def sync(self) -> None:
         """Make the engine sample from the policy's present weights."""

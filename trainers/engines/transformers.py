@@ -63,22 +63,32 @@ class TransformersEngine:
                 results[i] = completion
         return [results[i] for i in range(len(requests))]
 
+    def texts(self, sequences: Sequence[Sequence[int]]) -> list[str]:
+        """The text of token ids, without special tokens."""
+        texts: list[str] = self._tokenizer.batch_decode(
+            [list(ids) for ids in sequences], skip_special_tokens=True
+        )
+        return texts
+
     @torch.inference_mode()
     def _decode(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         device = self._policy.device
-        state = _prefill(self._reader, requests, sampling.max_new_tokens, device)
+        caps = [min(r.max_new_tokens or sampling.max_new_tokens, sampling.max_new_tokens) for r in requests]
+        room = max(caps)
+        state = _prefill(self._reader, requests, room, device)
         keys = torch.tensor([r.key for r in requests], dtype=torch.int64, device=device)
+        limits = torch.tensor(caps, device=device) if min(caps) < room else None
         alive = torch.arange(len(requests), device=device)
-        tokens = torch.zeros(len(requests), sampling.max_new_tokens, dtype=torch.int64, device=device)
-        logprobs = torch.zeros(len(requests), sampling.max_new_tokens, dtype=torch.float32, device=device)
-        lengths = torch.full((len(requests),), sampling.max_new_tokens, device=device)
+        tokens = torch.zeros(len(requests), room, dtype=torch.int64, device=device)
+        logprobs = torch.zeros(len(requests), room, dtype=torch.float32, device=device)
+        lengths = torch.full((len(requests),), room, device=device)
         done = torch.zeros(len(requests), dtype=torch.bool, device=device)
         ends = torch.tensor(self._end_ids, device=device)
         noise, first = torch.empty(0), 0
-        for position in range(sampling.max_new_tokens):
+        for position in range(room):
             law = next_token_law(state.logits, sampling)
             if position >= first + noise.shape[1] if noise.ndim == 3 else True:
-                block = max(1, min(sampling.max_new_tokens - position, NOISE_ELEMENTS // max(1, law.numel())))
+                block = max(1, min(room - position, NOISE_ELEMENTS // max(1, law.numel())))
                 noise, first = gumbel(keys, range(position, position + block), law.shape[1]), position
             chosen = (law + noise[:, position - first]).argmax(dim=1)
             tokens[alive, position] = chosen
@@ -86,18 +96,20 @@ class TransformersEngine:
             ended = (chosen[:, None] == ends).any(dim=1) & ~done
             if self._stop:
                 ended |= self._stopped(tokens[alive, : position + 1]) & ~done
+            if limits is not None:
+                ended |= (limits <= position + 1) & ~done
             lengths[alive[ended]] = position + 1
             done |= ended
             idle = int(done.sum())
-            if idle == len(done) or position + 1 == sampling.max_new_tokens:
+            if idle == len(done) or position + 1 == room:
                 break
             if idle * 4 >= len(done):
                 keep = torch.nonzero(~done).squeeze(1)
                 alive, keys, noise, chosen = alive[keep], keys[keep], noise[keep], chosen[keep]
-                done = done[keep]
+                done, limits = done[keep], limits[keep] if limits is not None else None
                 state.keep(keep)
             state.step(self._reader, chosen)
-        return self._completions(tokens, logprobs, lengths, sampling.max_new_tokens)
+        return self._completions(tokens, logprobs, lengths, caps)
 
     def _stopped(self, tokens: torch.Tensor) -> torch.Tensor:
         """Whether each row's text so far holds a stop string, bool (rows,)."""
@@ -107,15 +119,15 @@ class TransformersEngine:
         return torch.tensor(hits, device=tokens.device)
 
     def _completions(
-        self, tokens: torch.Tensor, logprobs: torch.Tensor, lengths: torch.Tensor, cap: int
+        self, tokens: torch.Tensor, logprobs: torch.Tensor, lengths: torch.Tensor, caps: Sequence[int]
     ) -> list[Completion]:
         sizes = lengths.tolist()
         ids = [row[:n] for row, n in zip(tokens.cpu().numpy().astype(np.int32), sizes, strict=True)]
         chances = [row[:n] for row, n in zip(logprobs.cpu().numpy(), sizes, strict=True)]
-        texts = self._tokenizer.batch_decode([row.tolist() for row in ids], skip_special_tokens=True)
+        texts = self.texts([row.tolist() for row in ids])
         finished = [
             bool(n < cap or int(row[-1]) in self._end_ids or any(s in text for s in self._stop))
-            for n, row, text in zip(sizes, ids, texts, strict=True)
+            for n, cap, row, text in zip(sizes, caps, ids, texts, strict=True)
         ]
         return [
             Completion(row, chance, text, "stop" if ok else "length")

@@ -71,13 +71,14 @@ class VllmEngine:
         """One completion a request, in order. Raises EngineDied if the engine's process ended meanwhile."""
         from vllm import SamplingParams
 
+        caps = [min(r.max_new_tokens or sampling.max_new_tokens, sampling.max_new_tokens) for r in requests]
         parameters = [
             SamplingParams(
-                temperature=sampling.temperature, top_p=sampling.top_p, max_tokens=sampling.max_new_tokens,
+                temperature=sampling.temperature, top_p=sampling.top_p, max_tokens=cap,
                 seed=request.key % SEEDS, logprobs=0, stop=self._stop or None, stop_token_ids=self._ends,
                 include_stop_str_in_output=True, detokenize=bool(self._stop),
             )
-            for request in requests
+            for request, cap in zip(requests, caps, strict=True)
         ]  # fmt: skip
         prompts = [{"prompt_token_ids": list(request.token_ids)} for request in requests]
         adapter = self._adapter() if self._lora else None
@@ -90,7 +91,12 @@ class VllmEngine:
         outputs = self._call(work) if self._died is None else None
         if outputs is None:
             raise EngineDied(f"vLLM's process ended: {self._died}") from self._died
-        return [self._completion(output.outputs[0], sampling.max_new_tokens) for output in outputs]
+        return [self._completion(o.outputs[0], cap) for o, cap in zip(outputs, caps, strict=True)]
+
+    def texts(self, sequences: Sequence[Sequence[int]]) -> list[str]:
+        """Each sequence of token ids as text, special tokens left out."""
+        found: list[str] = self._tokenizer.batch_decode(list(sequences), skip_special_tokens=True)
+        return found
 
     def sync(self) -> None:
         """Hand the policy's present weights to the engine.

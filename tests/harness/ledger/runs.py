@@ -23,6 +23,7 @@ def append_step(writer: LedgerWriter, step: int, seconds: float = 0.5) -> None:
     names = {"step": step, "group_id": np.repeat(np.arange(GROUPS), SAMPLES), "sample": [0, 1, 2, 3] * GROUPS}
     writer.append("sequences", {
         **names, "purpose": "rollout", "prompt_id": [f"p{step}-{g}" for g in (0, 1) for _ in range(SAMPLES)],
+        "boundary": None, "kept_tokens": None, "repeat": None,
         "prompt_tokens": 6, "generated_tokens": lengths, "finish_reason": "stop",
         "reward": rng.integers(0, 2, len(lengths)).astype(np.float32),
         "advantage": rng.normal(size=len(lengths)),
@@ -59,6 +60,7 @@ def append_update(writer: LedgerWriter, step: int, tokens: int, seconds: float, 
     """The row of `updates` with these running totals of tokens and seconds."""
     writer.append("updates", {
         "step": step, "loss": loss, "kl": None, "clip_share": 0.0, "groups": GROUPS, "informative_groups": 1,
+        "advantage_factor": None, "reward_loss": None,
         "gradient_norm": 1.0, "learning_rate": 1e-4, "logprob_gap": 1e-6, "logprob_gap_max": 1e-5,
         "reward": 0.5, "entropy": 0.2, "generated_tokens": 1, "mean_length": 8.0, "truncated": 0,
         "cum_updates": step,

@@ -14,9 +14,12 @@ from tests.harness.ledger import runs
 from tests.harness.ledger.runs import RUN, whole
 
 
-def sequence(step: int, tokens: int, purpose: str = "rollout") -> dict[str, object]:
+def sequence(
+    step: int, tokens: int, purpose: str = "rollout", kept: int | None = None, boundary: int | None = None
+) -> dict[str, object]:
     return {
         "step": step, "purpose": purpose, "prompt_id": "p", "group_id": 0, "sample": 0, "prompt_tokens": 1,
+        "boundary": boundary, "kept_tokens": kept, "repeat": boundary,
         "generated_tokens": tokens, "finish_reason": "stop", "reward": 0.0, "advantage": None,
         "grader_state": "incorrect", "answer": None, "text_digest": b"12345678",
     }  # fmt: skip
@@ -52,6 +55,31 @@ def test_tokens_must_be_charged_to_their_purpose(tmp_path: Path) -> None:
     writer.append("sequences", [sequence(1, 10), sequence(1, 5, "discarded")])
     writer.append("costs", [cost(1, 15)])
     refused(writer, tmp_path, 1, "step 1, discarded: the rows hold 5 generated tokens, the costs 0")
+
+
+def test_continuations_are_conserved_like_any_other_purpose(tmp_path: Path) -> None:
+    writer = LedgerWriter(tmp_path, RUN)
+    writer.append("sequences", [sequence(1, 10), sequence(1, 6, "continuation", kept=4, boundary=1)])
+    writer.append("costs", [cost(1, 10), cost(1, 5, "continuation", "score")])
+    refused(writer, tmp_path, 1, "step 1, continuation: the rows hold 6 generated tokens, the costs 5")
+
+
+@pytest.mark.parametrize(
+    ("row", "match"),
+    [
+        (sequence(1, 6, "continuation", kept=10, boundary=1), "continues 10 tokens of .* which has 10"),
+        (sequence(2, 6, "continuation", kept=4, boundary=1), "step 2 continues .* which has 0"),
+        (sequence(1, 6, "continuation", kept=4), "sequences.boundary: set for exactly the continuations"),
+        (sequence(1, 6, "screening", boundary=1), "sequences.boundary: set for exactly the continuations"),
+    ],
+)
+def test_a_continuation_scores_a_prefix_of_a_rollout_of_its_step(
+    tmp_path: Path, row: dict[str, object], match: str
+) -> None:
+    writer = LedgerWriter(tmp_path, RUN)
+    writer.append("sequences", [sequence(1, 10), row])
+    writer.append("costs", [cost(1, 10), cost(int(str(row["step"])), 6, str(row["purpose"]), "score")])
+    refused(writer, tmp_path, 2, match)
 
 
 def test_generated_tokens_have_a_purpose(tmp_path: Path) -> None:

@@ -90,11 +90,15 @@ def test_a_commit_of_another_run_does_not_fit_into_the_chain(tmp_path: Path) -> 
         read_run(tmp_path / "a")
 
 
-def test_a_ledger_of_a_newer_version(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [(99, "newer version of the harness"), (1, "the version of the harness that wrote it")],
+)
+def test_a_ledger_of_another_version_is_refused_by_name(tmp_path: Path, version: int, advice: str) -> None:
     runs.write_run(tmp_path, steps=1)
     path = tmp_path / "commits/000001/manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"ledger_version": 99}))
-    with pytest.raises(Refused, match="ledger version 99; this program reads up to 1"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"ledger_version": version}))
+    with pytest.raises(Refused, match=rf"(?s)a ledger of version {version};.* version 2.*{advice}"):
         read_run(tmp_path)
 
 

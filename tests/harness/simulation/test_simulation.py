@@ -106,7 +106,7 @@ def test_failures_reach_the_report(tmp_path: Path) -> None:
     report = report_study(paths[0], exploratory=False, folder=None, simulated=True)
     assert (report.finished, report.planned) == (3, 6)
     html = report.paths.html.read_text(encoding="utf-8")
-    assert "Diverged, and kept: grpo.small.s1" in html
+    assert "Diverged: grpo.small.s1" in html
     assert "simulated crash after" in html
     (verdict,) = exported(tmp_path, "verdicts")
     assert verdict["outcome"] == "INADMISSIBLE"
