@@ -53,9 +53,7 @@ def test_a_run_killed_a_dozen_times_equals_the_uninterrupted_one(
         assert resumed is not None
         _assert_equal(resumed, whole)
         assert len(resumed.table("lost")) == resumed.resumes
-    lost = [row for ledger in ledgers if ledger for row in ledger.table("lost").to_pylist()]
-    assert len(lost) >= 3
-    assert sum(row["steps"] for row in lost) > 0
+    assert sum(len(ledger.table("lost")) for ledger in ledgers if ledger) >= 3
 
 
 @pytest.mark.parametrize("reward", ["mc_advantage", pytest.param("prime", marks=pytest.mark.slow)])
