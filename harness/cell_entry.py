@@ -23,11 +23,12 @@ def find_cell(path: Path, run_id: str, *, exploratory: bool) -> tuple[StudyRoot,
     """
     loaded = load_study(path)
     layout = StudyLayout.of(path)
-    cells = {cell.run_id: cell for cell in cells_of(loaded.study)}
+    apart = StudyRoot.apart(loaded) if exploratory else None
+    cells = {cell.run_id: cell for cell in cells_of((apart.loaded if apart else loaded).study)}
     if run_id not in cells:
         raise Refused(Problem(f"the study has no run {run_id!r}", file=str(path)))
-    if exploratory:
-        return StudyRoot.apart(loaded), cells[run_id]
+    if apart is not None:
+        return apart, cells[run_id]
     lock = read_lock(layout.lock)
     if lock.study != loaded.study:
         raise LockMismatch(Problem("the study was edited after it was locked", file=str(path)))

@@ -21,6 +21,7 @@ from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, last_commit, read_run
 from harness.locking import differences_from, verify_ends
 from harness.now import utc_now
+from harness.overrides import in_words, remembered
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
 from harness.versions import environment
@@ -258,6 +259,8 @@ def _marks(root: StudyRoot, cells: list[Cell]) -> tuple[str, ...]:
         marks.append("SIMULATED: made up from a declared truth; no model was trained")
     elif root.exploratory:
         marks.append("EXPLORATORY")
+        if changed := remembered(root.loaded.path):
+            marks.append(f"OVERRIDDEN: {in_words(changed)}")
     if root.loaded.study.budget.clock == "counted":
         marks.append("COUNTED CLOCK")
     return tuple(marks)

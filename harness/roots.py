@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.cells import Cell
 from harness.folders import RunFolder
 from harness.locking import locked_study
+from harness.overrides import overridden, remembered
 from prereg.checks import check
 from prereg.layout import StudyLayout
 from prereg.source import LoadedStudy, load_study
@@ -48,9 +49,10 @@ class StudyRoot:
 
     @classmethod
     def apart(cls, loaded: LoadedStudy) -> StudyRoot:
-        """The root of exploratory runs."""
+        """The root of exploratory runs, of the study with the overrides that they were started with."""
         layout = StudyLayout.of(loaded.path)
-        return cls(loaded, layout.exploratory, layout.exploratory / "events.jsonl", None)
+        changed = overridden(loaded, remembered(loaded.path))
+        return cls(changed, layout.exploratory, layout.exploratory / "events.jsonl", None)
 
     @classmethod
     def made_up(cls, loaded: LoadedStudy, folder: Path | None = None) -> StudyRoot:
@@ -63,7 +65,8 @@ def open_root(path: Path, *, exploratory: bool) -> StudyRoot:
     """The root of a study's runs. Raises LockMismatch if it differs from its lock, unless exploratory."""
     if exploratory:
         loaded = load_study(path)
-        check(loaded)
+        if not remembered(path):
+            check(loaded)
         return StudyRoot.apart(loaded)
     locked = locked_study(path)
     return StudyRoot.locked(locked.loaded, locked.lock.sha256, locked.accepted)

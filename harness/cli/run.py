@@ -107,6 +107,8 @@ def run(
     study: Path | None = None,
     *,
     exploratory: bool = False,
+    model_override: list[str] | None = None,
+    override: list[str] | None = None,
     only: list[str] | None = None,
     slots: int | None = None,
     json: bool = False,
@@ -119,6 +121,10 @@ def run(
         The study file; left out, the one in this folder.
     exploratory
         Run apart from any lock; every output is marked.
+    model_override
+        Another model, e.g. `--model-override base=../small-model`: a folder. Makes the runs exploratory.
+    override
+        Another value of a field, e.g. `--override budget.updates=2`. Makes the runs exploratory.
     only
         Only some cells, e.g. `--only arm=mcpo,seed=11`.
     slots
@@ -131,17 +137,27 @@ def run(
     from rich.console import Console
 
     from harness.orchestrate import run_study
+    from harness.overrides import in_words, overridden, parse_overrides, remember, remembered
     from harness.progress import PlainView, RichView
     from harness.roots import open_root
     from prereg.layout import find_study
+    from prereg.source import load_study
 
     if slots is not None and slots < 1:
         raise Refused(Problem(f"--slots is {slots}; at least 1 is needed"))
-    root = open_root(study or find_study(), exploratory=exploratory)
+    path = study or find_study()
+    if model_override or override:
+        changes = parse_overrides(override or [], model_override or [])
+        overridden(load_study(path), changes)
+        remember(path, changes)
+        exploratory = True
+    root = open_root(path, exploratory=exploratory)
     console = Console(stderr=True)
     with RichView(console) if console.is_terminal else nullcontext(PlainView()) as view:
         if exploratory:
             view.say("EXPLORATORY: these runs stand outside any lock and cannot support a registered verdict")
+            if changed := remembered(path):
+                view.say(f"OVERRIDDEN: {in_words(changed)}")
         outcome = run_study(root, only=only or [], slots=slots, view=view)
     finished = sum(s.state == "finished" for s in outcome.states)
     if json:
@@ -174,6 +190,7 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
     """
     from harness.cells import cells_of
     from harness.folders import RunFolder
+    from harness.overrides import overridden, remembered
     from harness.status import cell_state
     from prereg.layout import StudyLayout, find_study
     from prereg.source import load_study
@@ -181,6 +198,8 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
     path = study or find_study()
     layout = StudyLayout.of(path)
     loaded = load_study(path)
+    if exploratory:
+        loaded = overridden(loaded, remembered(path))
     root = layout.exploratory if exploratory else layout.runs
     states = [
         cell_state(RunFolder(root / cell.run_id), cell, loaded.study) for cell in cells_of(loaded.study)
