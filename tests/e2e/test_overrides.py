@@ -29,7 +29,7 @@ def test_runs_and_report_are_of_the_study_scaled_down_and_say_so(tmp_path: Path)
     model = ("--model-override", f"small={tmp_path / 'elsewhere' / 'model'}")
     done = harness("run", *SMALL, *model, folder=tmp_path)
     assert done.code == 0, done.err
-    assert "OVERRIDDEN: budget.updates=2" in done.err
+    assert "OVERRIDDEN: budget.generated_tokens=300, budget.updates=2, " in done.err
     assert {path.parent.name for path in (tmp_path / "study.exploratory").glob("*/run.json")} == {
         "grpo.small.s7", "mcpo.small.s7",
     }  # fmt: skip
@@ -38,7 +38,7 @@ def test_runs_and_report_are_of_the_study_scaled_down_and_say_so(tmp_path: Path)
     report = harness("report", "--exploratory", folder=tmp_path)
     assert report.code == 0, report.err
     page = (tmp_path / "study.exploratory" / "report" / "report.html").read_text()
-    assert "OVERRIDDEN: budget.updates=2" in page
+    assert "OVERRIDDEN: budget.generated_tokens=300, budget.updates=2, " in page
     assert not (tmp_path / "study.runs").exists()
     other = harness("run", "--override", "budget.updates=3", folder=tmp_path)
     assert other.code == 3
