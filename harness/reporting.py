@@ -19,6 +19,7 @@ from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, read_run
 from harness.locking import differences_from, verify_ends
 from harness.now import utc_now
+from harness.owed import statements
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
 from harness.versions import environment
@@ -153,6 +154,7 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
         receipts_open=(*receipts.unverifiable, *receipts.owed),
         amendments=tuple(_amendment(one) for one in chain[1:]),
         overlaps=tuple(_overlaps(lock)),
+        owed=statements(lock, layout.events),
     )  # fmt: skip
     return StudyRoot.locked(loaded, lock.sha256, accepted_locks(chain)), fact
 

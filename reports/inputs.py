@@ -72,6 +72,9 @@ class LockFact:
     amendments: tuple[AmendmentFact, ...] = ()
     overlaps: tuple[str, ...] = ()
     """Benchmarks of which problems stand among the training prompts, as the plan allows; a sentence each."""
+    owed: tuple[str, ...] = ()
+    """Sources whose content could not be had when the study was locked, and what is known now; a sentence
+    each."""
     left_behind: tuple[str, ...] = ()
     """Runs that ended under a plan of before, and that the present plan does not name."""
 

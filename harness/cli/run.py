@@ -39,7 +39,7 @@ def plan(study: Path | None = None, *, measure: bool = False, json: bool = False
     from harness.orchestrate import slots_of
     from harness.plan import plan_of
     from harness.plan_text import render, render_measured
-    from harness.tasks.resolve import load_task
+    from harness.tasks.resolve import size_of
     from prereg.checks import check
     from prereg.layout import find_study
     from prereg.source import load_study
@@ -47,7 +47,7 @@ def plan(study: Path | None = None, *, measure: bool = False, json: bool = False
     loaded = load_study(study or find_study())
     check(loaded)
     sizes = {
-        name: len(load_task(benchmark.source, loaded.folder).items)
+        name: size_of(benchmark.source, loaded.folder)
         for name, benchmark in loaded.study.data.benchmarks.items()
     }
     made = plan_of(loaded.study, sizes)
