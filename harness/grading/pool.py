@@ -22,6 +22,8 @@ from harness.grading import math_worker
 
 START_SECONDS = 120.0
 """Time that a new worker is given to import what it needs."""
+LONGEST_REPLY = 2**20
+"""Bytes without an end of line after which a worker is not listened to any more."""
 
 
 @dataclass
@@ -118,7 +120,7 @@ class Pool:
             *lines, worker.heard = worker.heard.split(b"\n")
             for line in lines:
                 self._hear(worker, line, states)
-            if not data:
+            if not data or len(worker.heard) > LONGEST_REPLY:
                 self._lost(worker)
         now = time.monotonic()
         for worker in list(self._workers):
@@ -126,15 +128,23 @@ class Pool:
                 self._lost(worker)
 
     def _hear(self, worker: _Worker, line: bytes, states: list[str]) -> None:
-        reply = json.loads(line)
-        if reply.get("ready"):
+        try:
+            reply = json.loads(line)
+        except (ValueError, RecursionError):
+            reply = None
+        if not isinstance(reply, dict):
+            # Whatever speaks there is not the worker as it was written.
+            self._lost(worker)
+        elif reply.get("ready"):
             worker.ready = True
         elif reply.get("id") == worker.task and worker.task is not None:
-            states[worker.task] = str(reply["state"])
+            states[worker.task] = str(reply.get("state"))
             worker.task = None
-            if reply["state"] == "limit":
+            if states[reply["id"]] == "limit":
                 # Its memory is not to be trusted any more, and it is about to leave.
                 self._lost(worker)
+            elif reply.get("last") and worker in self._workers:
+                self._end(worker)
 
     def _lost(self, worker: _Worker) -> None:
         """A worker that died, or that is out of time: its answer keeps the state `limit`."""
