@@ -33,7 +33,7 @@ def compare(gold: str, answer: str, kind: str = "auto") -> str:
     """Whether an answer is the gold answer, both LaTeX: correct, incorrect, unparseable or gold_error."""
     from math_verify import verify
 
-    expected = of_kind(read_gold(gold), kind)
+    expected = gold_of_kind(gold, kind)
     if expected is None:
         return "gold_error"
     found = of_kind(read(answer), kind)
@@ -53,6 +53,19 @@ def read_gold(latex: str) -> Any | None:
     return read(latex)
 
 
+def gold_of_kind(latex: str, kind: str) -> Any | None:
+    """The gold answer as the declared type has it; None if it cannot be read, or is of another type.
+
+    An answer that is a number and no integer is of the type `integer`, and wrong; a gold answer is not.
+    """
+    found = of_kind(read_gold(latex), kind)
+    if kind == "integer" and found is not None:
+        import sympy  # type: ignore[import-untyped]
+
+        return found if sympy.nsimplify(found.doit(), rational=True).is_Integer else None
+    return found
+
+
 def of_kind(found: Any | None, kind: str) -> Any | None:
     """What was read, as the declared type has it; None if it is of another type.
 
@@ -61,7 +74,7 @@ def of_kind(found: Any | None, kind: str) -> Any | None:
     """
     if found is None or kind == "auto":
         return found
-    import sympy  # type: ignore[import-untyped]
+    import sympy
 
     if kind == "equation":
         return found if isinstance(found, sympy.Equality) else None
@@ -78,8 +91,19 @@ def of_kind(found: Any | None, kind: str) -> Any | None:
         if isinstance(found, sympy.Expr):
             return sympy.FiniteSet(found)
         return found if isinstance(found, sympy.FiniteSet) else None
-    ordered = (sympy.Interval, sympy.Union, sympy.core.relational.Relational, sympy.And, sympy.Or)
-    return found if isinstance(found, ordered) else None
+    return _interval(found)
+
+
+def _interval(found: Any) -> Any | None:
+    """Intervals and their unions; inequalities of one unknown, joined by `or` where there are several."""
+    import sympy
+
+    relations = (sympy.core.relational.Relational, sympy.And, sympy.Or)
+    if isinstance(found, sympy.FiniteSet) and all(isinstance(e, relations) for e in found):
+        found = sympy.Or(*found)
+    if isinstance(found, relations) and not isinstance(found, sympy.Equality | sympy.Unequality):
+        return found.as_set() if len(found.free_symbols) == 1 else None
+    return found if isinstance(found, sympy.Interval | sympy.Union) else None
 
 
 def _tuple(found: Any) -> Any | None:
@@ -131,7 +155,7 @@ def answer_request(request: dict[str, Any]) -> str:
     try:
         kind = request.get("kind", "auto")
         if request.get("answer") is None:
-            return "gold_error" if of_kind(read_gold(request["gold"]), kind) is None else "correct"
+            return "gold_error" if gold_of_kind(request["gold"], kind) is None else "correct"
         return compare(request["gold"], request["answer"], kind)
     except (MemoryError, RecursionError):
         return "limit"

@@ -62,7 +62,7 @@ def tidy(latex: str) -> str:
     text = _POINT_AT_END.sub(r"\1", text)
     text = _NUMPY.sub(r"\\\1", text)
     text = _SUBSCRIPT_COMMAND.sub(r"_{\1}", text)
-    text = text.replace("_\\odot", "_{odot}").replace("\\hbar", "h_{bar} ")
+    text = text.replace("_\\odot", "_{odot}").replace("\\hbar", "h_{bar}")
     return _LETTER_E.sub("\\\\Xi ", text)
 
 
