@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -15,11 +15,14 @@ from harness.cells import Cell, cells_of, finished_in
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
+from harness.golds import read_golds
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, read_run
 from harness.locking import differences_from, verify_ends
 from harness.now import utc_now
+from harness.opinions import graded_again, second_opinions
 from harness.owed import statements
+from harness.regrading import attach
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
 from harness.versions import environment
@@ -28,7 +31,7 @@ from prereg.layout import StudyLayout
 from prereg.lock import DOES_NOT_PROVE, Lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import load_study
-from reports.inputs import AmendmentFact, Event, LockFact, ReportInputs, RunFact, RunState
+from reports.inputs import AmendmentFact, Event, GradedAgain, LockFact, ReportInputs, RunFact, RunState
 
 if TYPE_CHECKING:
     from reports.build import ReportPaths
@@ -83,9 +86,12 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
     log = read_events(root.events)
     for _ in range(ATTEMPTS):
         ledgers = _ledgers(root, cells)
+        runs = [run for run in ledgers.values() if run is not None]
+        connection = connect(runs)
+        regrades = attach(connection, runs)
         inputs = ReportInputs(
             study=root.loaded.study,
-            connection=connect([run for run in ledgers.values() if run is not None]),
+            connection=connection,
             runs=tuple(_run_fact(root, cell, ledgers[cell.run_id]) for cell in cells),
             lock=replace(
                 lock,
@@ -97,12 +103,31 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
             events=tuple(_event(e) for e in log.events),
             marks=_marks(root),
             generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
+            again=_graded_again(root, cells, connection, regrades),
         )
         with suppress(duckdb.IOException):
             return build_report(inputs)
     raise Refused(
         Problem("runs end faster than they can be read; try again in a moment", file=str(root.runs))
     )
+
+
+def _graded_again(
+    root: StudyRoot,
+    cells: list[Cell],
+    connection: duckdb.DuckDBPyConnection,
+    regrades: list[dict[str, Any]],
+) -> GradedAgain:
+    """Second opinions, where the gold answers can be had, and what regradings changed."""
+    study = root.loaded.study
+    if not any(one.grader.kind == "math" for one in study.data.benchmarks.values()):
+        return graded_again((), regrades, cells)
+    try:
+        lock = None if root.exploratory else read_chain(StudyLayout.of(root.loaded.path))[-1]
+        golds = read_golds(root.loaded, lock)
+    except Refused as error:
+        return replace(graded_again((), regrades, cells), why_not=str(error.problems[0].message))
+    return graded_again(second_opinions(connection, study, cells, golds), regrades, cells)
 
 
 def _foreign(root: StudyRoot, cells: list[Cell], logged: Mapping[str, str]) -> Iterator[str]:

@@ -80,6 +80,51 @@ class LockFact:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """What a second grader says of a sample of an arm's graded answers; counts of samples."""
+
+    model: str
+    arm: str
+    looked_at: int
+    no_opinion: int
+    only_first: int
+    """Right by the study's grader, and wrong by the second."""
+    only_second: int
+    """Wrong by the study's grader, and right by the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegradedFact:
+    """A regrading of an arm's stored texts; counts of samples."""
+
+    model: str
+    arm: str
+    number: int
+    """From 1, in the order in which they were made."""
+    grader: str
+    """`study` or `second`."""
+    version: str
+    samples: int
+    changed: int
+    usable: int
+    """Samples whose grader had failed, and that have a verdict now."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradedAgain:
+    """What was graded a second time."""
+
+    version: str = ""
+    """Of the second grader."""
+    per_run: int = 0
+    """Samples of a run that it looks at, at most."""
+    opinions: tuple[SecondOpinion, ...] = ()
+    regraded: tuple[RegradedFact, ...] = ()
+    why_not: str | None = None
+    """Why the second grader could not look, a sentence; None if it could, or had nothing to look at."""
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One line of the event log."""
 
@@ -106,3 +151,5 @@ class ReportInputs:
     """Words that every page carries, e.g. `EXPLORATORY`; empty for a locked study."""
     generated_at: str = ""
     """Timestamp printed on the report; passed in so that a report can be reproduced byte for byte."""
+    again: GradedAgain = GradedAgain()
+    """What was graded a second time."""

@@ -1,11 +1,11 @@
-"""`harness plan`, `run`, `status`, `report`."""
+"""`harness plan`, `run`, `status`, `regrade`, `report`."""
 
 from __future__ import annotations
 
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cyclopts import App
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def register(app: App) -> None:
     """Add the commands to the command line."""
-    for command in (plan, run, status, report):
+    for command in (plan, run, status, regrade, report):
         app.command(command)
     app.command(run_cell, name="run-cell", show=False)
 
@@ -156,6 +156,41 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
     for s in states:
         line = f"{s.run_id:<{width}}  {s.state:<8}  {s.fraction:>4.0%}  {s.updates:>7,} updates"
         print(f"{line}  {s.generated_tokens:>12,} tokens" + (f"  {s.message}" if s.message else ""))
+
+
+def regrade(
+    study: Path | None = None,
+    *,
+    grader: Literal["study", "second"] = "study",
+    exploratory: bool = False,
+    json: bool = False,
+) -> None:
+    """Grade the stored texts of finished runs again, without sampling; both verdicts are kept.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    grader
+        `study`: the one that the study declares, as it is now. `second`: a grader of another kind, whose
+        verdicts are only compared.
+    exploratory
+        Of the exploratory runs.
+    json
+        Print one JSON document.
+    """
+    from harness.regrading import regrade_study
+    from prereg.layout import find_study
+
+    result = regrade_study(study or find_study(), which=grader, exploratory=exploratory)
+    if json:
+        emit({"regraded": [one.to_json() for one in result.done], "passed_over": list(result.passed_over)})
+        return
+    for one in result.done:
+        made = f", {one.usable} made usable" if one.usable else ""
+        print(f"{one.run_id}: {one.changed:,} of {one.samples:,} verdicts differ{made} ({one.file})")
+    for run_id in result.passed_over:
+        note(f"{run_id}: not finished, passed over")
 
 
 def report(

@@ -119,7 +119,7 @@ class Numeric:
         """What stands beside a number is a factor; a fraction of numbers beside a whole number is added."""
         mixed = (
             self._peek() == "\\frac" and self._at > 0 and self._tokens[self._at - 1].isdigit()
-            and all(token.isdigit() or token in "{}" for token in self._tokens[self._at + 1 : self._at + 7][:2])
+            and all(token.isdigit() or token in "{}" for token in self._tokens[self._at + 1 : self._at + 3])
         )  # fmt: skip
         right = self._power()
         if mixed and 0 < right.real < 1 and right.imag == 0:
