@@ -177,13 +177,13 @@ def _benchmark(
     connection: duckdb.DuckDBPyConnection, name: str, benchmark: Benchmark, golds: Golds, which: GraderChoice
 ) -> tuple[pa.Table, str]:
     """The new states of a benchmark's samples, and the version of the grader that gave them."""
-    found = connection.sql(
+    stored = connection.sql(
         "SELECT s.step, s.benchmark, s.problem_id, s.sample, s.grader_state AS state_before, "
         "s.finish_reason, t.text FROM samples AS s JOIN texts AS t USING (text_digest) WHERE s.benchmark = ? "
         "ORDER BY s.step, s.problem_id, s.sample",
         params=[name],
     )
-    reader = found.to_arrow_reader(AT_ONCE)
+    reader = stored.to_arrow_reader(AT_ONCE)
     parts = []
     if which == "second":
         for batch in reader:

@@ -135,7 +135,8 @@ def test_second_opinions_are_counted_by_arm() -> None:
     rows = [
         {
             "run_id": cell.run_id, "step": 1, "benchmark": "easy", "problem_id": "p", "sample": i,
-            "finish_reason": "stop", "correct": correct, "grader_state": "correct" if correct else "incorrect",
+            "finish_reason": "stop", "correct": correct,
+            "grader_state": "correct" if correct else "incorrect",
             "text_digest": f"{i}".encode(), "text": text,
         }
         for cell in cells if cell.arm == "grpo" for i, (text, correct) in enumerate(texts)
@@ -145,11 +146,8 @@ def test_second_opinions_are_counted_by_arm() -> None:
     assert [(one.arm, one.looked_at, one.no_opinion, one.only_first, one.only_second) for one in found] == [
         ("grpo", 5 * runs, runs, runs, runs)
     ]
-    many = [
-        row | {"sample": n, "text_digest": b"0", "text": "no"}
-        for row in rows[:1]
-        for n in range(PER_RUN + 50)
-    ]
+    one = rows[0] | {"text_digest": b"0", "text": "no"}
+    many = [one | {"sample": n} for n in range(PER_RUN + 50)]
     assert second_opinions(samples(many), study, cells, golds)[0].looked_at == PER_RUN
     assert graded_again(found, [], cells).regraded == ()
 
