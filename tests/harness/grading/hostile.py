@@ -117,7 +117,7 @@ def _megabyte(rng: random.Random) -> str:
     piece = rng.choice(
         ["x+", "\\", "{", "}", "$", "\\boxed{", "9 ", "\\frac", "\u0661", "a,", " ", "\\text{"]
     )
-    return _boxed(piece * (200_000 // len(piece)))
+    return _boxed(piece * (rng.choice([50_000, 1_000_000]) // len(piece)))
 
 
 def _controls(rng: random.Random) -> str:
