@@ -33,6 +33,8 @@ EXPRESSIONS = {
 }
 ROUNDS = 3
 WORKERS = 2
+PROBLEMS = 400
+"""Problems of each kind that are drawn, at most."""
 
 Pairs = list[tuple[str, str]]
 """Gold answers and completions."""
@@ -68,7 +70,8 @@ def _pairs(folder: Path, names: dict[str, str], *, whole: bool) -> Pairs:
     # Each set of the second kind has problems whose answers are whole numbers: they are of the first kind.
     golds = [gold for gold in golds if (plain_integer(gold) is not None) is whole]
     rng = random.Random(7)
-    pairs = [(gold, answer) for gold in golds for answer in (gold, *rng.sample(golds, 2))]
+    drawn = rng.sample(golds, min(PROBLEMS, len(golds)))
+    pairs = [(gold, answer) for gold in drawn for answer in (gold, *rng.sample(golds, 2))]
     return [(g, f"Adding up, the answer is $\\boxed{{{a}}}$.") for g, a in dict.fromkeys(pairs)]
 
 

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from benchmarks.measuring import Document
 
-NAMES = ("start_up", "ledger_share", "ledger_bytes", "credit_cost", "statistics_pass", "against_trl")
+NAMES = (
+    "start_up",
+    "ledger_share",
+    "ledger_bytes",
+    "credit_cost",
+    "statistics_pass",
+    "grading",
+    "against_trl",
+)
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
