@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
 import pytest
 
 from harness.grading.build import make_grader
+from harness.grading.equal import Plain, equal_numbers, plain_number
+from harness.grading.kinds import bare_gold
+from harness.grading.math_worker import compare
+from harness.grading.notation import tidy
 from harness.tasks.resolve import load_task
 from prereg.namedsets import NAMED
 from prereg.problems import Refused
@@ -48,6 +53,20 @@ def test_every_gold_answer_is_readable_and_right_by_its_own_default_grader(name:
     wrong = [(item.id, item.answer, state) for item, state in zip(task.items, states, strict=True)
              if state != "correct"]  # fmt: skip
     assert wrong == []
+
+
+def test_the_fast_path_says_what_the_algebra_says_of_real_answers() -> None:
+    golds: dict[str, Plain] = {}
+    for name in BENCHMARKS:
+        for item in load_task(named(name), FOLDER).items:
+            text = tidy(bare_gold(item.answer))
+            if (number := plain_number(text)) is not None:
+                golds[text] = number
+    assert len(golds) > 500
+    texts = list(golds)
+    for gold, answer in [*zip(texts, texts, strict=True), *itertools.pairwise(texts)]:
+        same = equal_numbers(golds[gold], golds[answer])
+        assert same is None or compare(gold, answer) == ("correct" if same else "incorrect"), (gold, answer)
 
 
 def test_the_training_set_loses_its_repeats_and_its_contradictions() -> None:
