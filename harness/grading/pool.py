@@ -22,6 +22,9 @@ from harness.grading import math_worker
 
 START_SECONDS = 120.0
 """Time that a new worker is given to import what it needs."""
+STARTS = 5
+"""Workers in a row that may die before they come to life; beyond, the machine or the installation is at
+fault."""
 LONGEST_REPLY = 2**20
 """Bytes without an end of line after which a worker is not listened to any more."""
 
@@ -50,13 +53,14 @@ class Pool:
         self._command = [sys.executable, "-P", str(path), str(memory_mb), str(seconds)]
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
+        self._failed_starts = 0
         self.killed = 0
         """Workers that had to be killed or died."""
 
     def run(self, requests: Sequence[dict[str, Any]]) -> list[str]:
         """The state for each request, in order; `limit` for one whose worker was killed or died.
 
-        Raises WorkerError if a new worker does not come to life.
+        Raises WorkerError if new workers do not come to life, several in a row.
         """
         try:
             return self._run(requests)
@@ -137,6 +141,7 @@ class Pool:
             self._lost(worker)
         elif reply.get("ready"):
             worker.ready = True
+            self._failed_starts = 0
         elif reply.get("id") == worker.task and worker.task is not None:
             states[worker.task] = str(reply.get("state"))
             worker.task = None
@@ -151,9 +156,14 @@ class Pool:
         if worker not in self._workers:
             return
         self._end(worker)
-        if not worker.ready:
-            raise WorkerError(f"a grading process did not start (exit status {worker.process.returncode})")
         self.killed += 1
+        if not worker.ready:
+            self._failed_starts += 1
+            if self._failed_starts >= STARTS:
+                self._failed_starts = 0
+                raise WorkerError(
+                    f"a grading process did not start (exit status {worker.process.returncode})"
+                )
 
     def _end(self, worker: _Worker) -> None:
         self._workers.remove(worker)

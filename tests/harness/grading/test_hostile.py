@@ -18,6 +18,7 @@ from harness.grading.pool import Pool
 from prereg.sources import MathGrader as MathSpec
 from tests.harness.grading.hostile import GOLDS, completion
 
+ROOT = Path(__file__).parents[3]
 SECONDS, MEMORY_MB = 2.0, 512
 
 
@@ -63,11 +64,20 @@ def test_ten_thousand_hostile_completions() -> None:
     assert states["grader_error"] <= 200
 
 
-def test_a_worker_that_eats_memory_costs_one_answer() -> None:
-    pool = Pool(1, seconds=20.0, memory_mb=MEMORY_MB)
-    eater = {"gold": "5", "answer": "2^{2^{36}}", "kind": "auto"}
+def test_a_worker_that_eats_memory_costs_one_answer(tmp_path: Path) -> None:
+    # The worker as it is, but that one answer makes it ask for 16 GiB.
+    (tmp_path / "worker.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+        "from harness.grading import math_worker\nhonest = math_worker.compare\n"
+        "def compare(gold, answer, kind):\n"
+        "    return str(len(bytearray(2**34))) if answer == 'eat' else honest(gold, answer, kind)\n"
+        "math_worker.compare = compare\nmath_worker.main()\n"
+    )
+    pool = Pool(1, seconds=60.0, memory_mb=MEMORY_MB, script=tmp_path / "worker.py")
+    eater = {"gold": "5", "answer": "eat", "kind": "auto"}
     honest = {"gold": r"\sqrt{8}", "answer": r"2\sqrt{2}", "kind": "auto"}
     assert pool.run([honest, eater, honest]) == ["correct", "limit", "correct"]
+    assert pool.killed == 1
     pool.close()
 
 
@@ -77,7 +87,10 @@ def test_workers_that_are_killed_from_outside_cost_their_answers_only() -> None:
         stop = threading.Event()
 
         def kill_now_and_then() -> None:
-            while not stop.wait(1.5):
+            # Fewer times than a pool tries to start a worker: some are killed before they come to life.
+            for _ in range(3):
+                if stop.wait(1.5):
+                    return
                 for child in psutil.Process().children():
                     child.kill()
 
