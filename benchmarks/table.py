@@ -18,6 +18,7 @@ NAMES = (
     "method_cost",
     "gradient_candidates",
     "statistics_pass",
+    "grading",
     "against_trl",
     "engines",
 )

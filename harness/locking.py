@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.now import utc_now
+from harness.owed import needed_here, settle
 from harness.resolving import Resolved, resolve_sources
 from harness.versions import code_version, environment
 from prereg.checks import check
@@ -111,18 +112,26 @@ def locked_study(path: Path) -> LockedStudy:
     layout = StudyLayout.of(path)
     chain = read_chain(layout)
     lock = chain[-1]
-    differences = differences_from(lock, loaded)
+    resolved = resolve_sources(loaded)
+    differences = compare(lock, loaded, resolved.sources, environment(), code_version())
     refused = mismatch(differences, loaded)
     if refused is not None:
         raise refused
     if damaged := verify_log(layout, chain):
         raise LockMismatch(*damaged)
+    if (missing := needed_here(resolved)) is not None:
+        raise missing
+    settled = settle(lock, resolved, layout.events, record=True)
+    if (refused := mismatch(settled.differences, loaded)) is not None:
+        raise refused
     return LockedStudy(loaded, layout, lock, differences, accepted_locks(chain))
 
 
 def differences_from(lock: Lock, loaded: LoadedStudy) -> tuple[Difference, ...]:
-    """Everything that differs from the lock now; reads all sources."""
-    return compare(lock, loaded, resolve_sources(loaded).sources, environment(), code_version())
+    """Everything that differs from the lock now; reads all sources, and records nothing."""
+    resolved = resolve_sources(loaded)
+    found = compare(lock, loaded, resolved.sources, environment(), code_version())
+    return (*found, *settle(lock, resolved, StudyLayout.of(loaded.path).events, record=False).differences)
 
 
 def verify_ends(layout: StudyLayout, finished: Sequence[str]) -> tuple[Problem, ...]:

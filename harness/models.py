@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.builtin import ARITHMETIC_110K
+from harness.hubaccess import hub_reachable, is_network_failure
 from harness.tasks.problems import TaskItem
-from prereg.problems import Problem, Refused
+from prereg.problems import Problem, Refused, Unreachable
 from prereg.sources import BuiltinModel, LocalModel, Model
 from trainers.types import Prompt
 
@@ -38,9 +39,15 @@ def model_folder(model: Model, study_folder: Path) -> Path:
 
     patterns = list(wanted_files(model))
     try:
-        return Path(snapshot_download(source.id, revision=source.revision, allow_patterns=patterns))
+        return Path(
+            snapshot_download(
+                source.id, revision=source.revision, allow_patterns=patterns,
+                local_files_only=not hub_reachable(),
+            )
+        )  # fmt: skip
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise Refused(
+        away = isinstance(error, LocalEntryNotFoundError) or is_network_failure(error)
+        raise (Unreachable if away else Refused)(
             Problem(
                 f"the model {source.id} at {source.revision[:12]} cannot be had: {error}",
                 hint="check id, revision and network, or download it and name its folder (kind: local)",

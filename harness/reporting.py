@@ -16,12 +16,16 @@ from harness.cells import Cell, cells_of, finished_in
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
+from harness.golds import read_golds
 from harness.gradientfile import gradient_tests
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, last_commit, read_run
 from harness.locking import differences_from, verify_ends
 from harness.now import utc_now
+from harness.opinions import graded_again, second_opinions
 from harness.overrides import in_words, remembered
+from harness.owed import statements
+from harness.regrading import attach
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
 from harness.versions import environment
@@ -30,7 +34,16 @@ from prereg.layout import StudyLayout
 from prereg.lock import DOES_NOT_PROVE, Lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import load_study
-from reports.inputs import AmendmentFact, Event, LockFact, ReportInputs, RunFact, RunState, Setup
+from reports.inputs import (
+    AmendmentFact,
+    Event,
+    GradedAgain,
+    LockFact,
+    ReportInputs,
+    RunFact,
+    RunState,
+    Setup,
+)
 
 if TYPE_CHECKING:
     from reports.build import ReportPaths
@@ -93,7 +106,9 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
     log = read_events(root.events)
     for _ in range(ATTEMPTS):
         ledgers = _ledgers(root, cells)
-        connection = connect([run for run in ledgers.values() if run is not None], threads=_threads())
+        runs = [run for run in ledgers.values() if run is not None]
+        connection = connect(runs, threads=_threads())
+        regrades = attach(connection, runs)
         lock_now = replace(
             lock,
             environment=environment(),
@@ -114,11 +129,30 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
                     marks=_marks(root, cells),
                     gradient_tests=gradient_tests(StudyLayout.of(root.loaded.path).predictions),
                     generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
+                    again=_graded_again(root, cells, connection, regrades),
                 )
             )
     raise Refused(
         Problem("runs end faster than they can be read; try again in a moment", file=str(root.runs))
     )
+
+
+def _graded_again(
+    root: StudyRoot,
+    cells: list[Cell],
+    connection: duckdb.DuckDBPyConnection,
+    regrades: list[dict[str, Any]],
+) -> GradedAgain:
+    """Second opinions, where the gold answers can be had, and what regradings changed."""
+    study = root.loaded.study
+    if not any(one.grader.kind == "math" for one in study.data.benchmarks.values()):
+        return graded_again((), regrades, cells)
+    try:
+        lock = None if root.exploratory else read_chain(StudyLayout.of(root.loaded.path))[-1]
+        golds = read_golds(root.loaded, lock)
+    except Refused as error:
+        return replace(graded_again((), regrades, cells), why_not=str(error.problems[0].message))
+    return graded_again(second_opinions(connection, study, cells, golds), regrades, cells)
 
 
 def _foreign(root: StudyRoot, cells: list[Cell], logged: Mapping[str, str]) -> Iterator[str]:
@@ -170,6 +204,7 @@ def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
         receipts_open=(*receipts.unverifiable, *receipts.owed),
         amendments=tuple(_amendment(one) for one in chain[1:]),
         overlaps=tuple(_overlaps(lock)),
+        owed=statements(lock, layout.events),
     )  # fmt: skip
     return StudyRoot.locked(loaded, lock.sha256, accepted_locks(chain)), fact
 

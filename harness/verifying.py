@@ -11,8 +11,12 @@ from harness.cells import cells_of, finished_in
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.folders import RunFolder, read_json
 from harness.ledger.reader import content_digest, read_run
-from harness.locking import differences_from, verify_ends
+from harness.locking import verify_ends
+from harness.owed import settle, statements
+from harness.resolving import resolve_sources
 from harness.stamping import check_receipts
+from harness.versions import code_version, environment
+from prereg.difference import compare
 from prereg.events import read_events
 from prereg.layout import StudyLayout
 from prereg.lock import Lock
@@ -37,6 +41,8 @@ class Verification:
     """What each receipt shows, and what it does not."""
     unverified: tuple[str, ...]
     """Receipts that could not be looked at here, and those that are owed."""
+    owed: tuple[str, ...] = ()
+    """Sources whose content the lock owed, and what is known of it now."""
 
     @property
     def sound(self) -> bool:
@@ -60,9 +66,13 @@ def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
     chain = read_chain(layout)
     lock, accepted = chain[-1], accepted_locks(chain)
     loaded = load_study(path)
-    found = differences_from(lock, loaded)
+    damaged = verify_log(layout, chain)
+    resolved = resolve_sources(loaded)
+    found = compare(lock, loaded, resolved.sources, environment(), code_version())
+    settled = settle(lock, resolved, layout.events, record=not damaged)
+    found = (*found, *settled.differences)
     done = finished_in(layout.runs, loaded.study)
-    problems = [str(p) for p in verify_log(layout, chain) or verify_ends(layout, done)]
+    problems = [str(p) for p in damaged or verify_ends(layout, done)]
     lines: list[str] = []
     finished = _finished_digests(layout)
     for cell in cells_of(loaded.study):
@@ -97,6 +107,7 @@ def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
         tuple(lines),
         (*(str(claim) for claim in receipts.claims), *receipts.earlier),
         (*receipts.unverifiable, *receipts.owed),
+        statements(lock, layout.events),
     )
 
 

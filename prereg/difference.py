@@ -77,11 +77,20 @@ def _sources(lock: Lock, resolved: Mapping[str, SourceDigest]) -> Iterator[Diffe
         if locked is None or present is None:
             digests = [ABSENT if source is None else source.sha256 for source in (locked, present)]
             yield Difference(field, digests[0], digests[1], refuses=True)
+        elif locked.owed != present.owed:
+            yield _owed(field, locked, present)
         elif locked.sha256 != present.sha256:
             files = list(walk(locked.files, present.files, f"{field}.files", ()))
             yield from (Difference(d.field, d.locked, d.present, refuses=True) for d in files)
             if not files:
                 yield Difference(f"{field}.sha256", locked.sha256, present.sha256, refuses=True)
+
+
+def _owed(field: str, locked: SourceDigest, present: SourceDigest) -> Difference:
+    """A source whose content is known on one side only: nothing contradicts the lock, and that is said."""
+    if present.owed:
+        return Difference(f"{field}.sha256", locked.sha256, "not to be had from here, so not compared", False)
+    return Difference(f"{field}.sha256", f"owed ({locked.what})", present.sha256, False)
 
 
 def _code(lock: Lock, code: CodeVersion) -> Iterator[Difference]:

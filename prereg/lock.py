@@ -65,6 +65,10 @@ class SourceDigest(Section):
     what: Text
     """In words, e.g. `64 problems of data/test.jsonl`."""
     sha256: Sha256
+    """Of the content; of the identity alone (`owner/name@revision`) where the content is owed."""
+    owed: bool = False
+    """Whether only the identity was known when the study was locked, since the content could not be
+    fetched."""
     items: Count | None = None
     """Problems of a task; None for what is not counted."""
     files: dict[str, Sha256] = Field(default_factory=dict)

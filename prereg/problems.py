@@ -37,5 +37,9 @@ class Refused(Exception):
         super().__init__("\n".join(str(p) for p in self.problems))
 
 
+class Unreachable(Refused):
+    """A source with a pinned identity cannot be fetched from here. A lock may owe its digest."""
+
+
 class LockMismatch(Refused):
     """The study, its inputs or its records differ from the lock. The command line exits with 4."""

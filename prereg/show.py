@@ -7,7 +7,17 @@ from typing import Any, Literal
 
 from prereg.fields import Axis
 from prereg.hypotheses import Family, Hypothesis, PassMetric, PowerAssumption
-from prereg.sources import Benchmark, BuiltinModel, BuiltinTask, HubModel, Model, TaskSource
+from prereg.namedsets import NAMED
+from prereg.sources import (
+    Benchmark,
+    BuiltinModel,
+    BuiltinTask,
+    HubModel,
+    HubTask,
+    Model,
+    NamedTask,
+    TaskSource,
+)
 from prereg.study import Study
 from prereg.testkinds import BinomialScoreboard
 
@@ -259,6 +269,13 @@ def _task(source: TaskSource) -> str:
     if isinstance(source, BuiltinTask):
         return f"{source.size} generated problems of `{source.name}` {source.split} (seed {source.seed})"
     subset = f", {source.limit} rows drawn by seed {source.subset_seed}" if source.limit else ""
+    if isinstance(source, HubTask):
+        part = source.file or f"split {source.split} of {source.config}"
+        return f"`{source.id}` of the Hugging Face Hub at {source.revision} ({part}{subset})"
+    if isinstance(source, NamedTask):
+        named = NAMED[source.name]
+        where = source.path or f"{named.id} at {source.revision or named.revision}"
+        return f"{named.title} ({where}{subset})"
     return f"{_value(source.path)} ({source.kind}{subset})"
 
 

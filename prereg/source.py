@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from prereg.explain import Explained, explain
 from prereg.problems import Problem, Refused
-from prereg.sources import FileTask, LocalModel
+from prereg.sources import FileTask, LocalModel, NamedTask, TaskSource
 from prereg.study import Study, merged_trainer
 from prereg.trainer import Trainer
 from prereg.yamlscalars import describe
@@ -213,11 +213,11 @@ def _outside_paths(loaded: LoadedStudy) -> Iterator[Problem]:
     for name, model in study.models.items():
         if isinstance(model.source, LocalModel):
             yield from _outside(loaded, model.source.path, "models", name, "source", "path")
-    if isinstance(study.data.training.source, FileTask):
-        yield from _outside(loaded, study.data.training.source.path, "data", "training", "source", "path")
-    for name, benchmark in study.data.benchmarks.items():
-        if isinstance(benchmark.source, FileTask):
-            yield from _outside(loaded, benchmark.source.path, "data", "benchmarks", name, "source", "path")
+    parts: dict[tuple[str, ...], TaskSource] = {("training",): study.data.training.source}
+    parts |= {("benchmarks", name): benchmark.source for name, benchmark in study.data.benchmarks.items()}
+    for place, source in parts.items():
+        if isinstance(source, FileTask | NamedTask) and source.path is not None:
+            yield from _outside(loaded, source.path, "data", *place, "source", "path")
     if study.receipts.timestamp is not None:
         yield from _outside(loaded, study.receipts.timestamp.roots, "receipts", "timestamp", "roots")
 

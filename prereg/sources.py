@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from prereg.fields import Count, Fraction, Name, Positive, Section, Text
+from prereg.namedsets import NAMED, AnswerRule, AnswerType
 
 RelativePath = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 """A path inside the study's folder; the lock refuses one that leaves it."""
+
+HubId = Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$")]
+Revision = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+"""A full commit hash: a branch or a tag can move."""
 
 
 class BuiltinModel(Section):
@@ -32,9 +37,9 @@ class HubModel(Section):
     """A model of the Hugging Face Hub at a pinned revision."""
 
     kind: Literal["hub"]
-    id: Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$")]
+    id: HubId
     """`owner/name`."""
-    revision: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+    revision: Revision
     """A full commit hash: a branch or a tag can move."""
 
 
@@ -98,25 +103,99 @@ class BuiltinTask(Section):
     """Draws the problems."""
 
 
-class FileTask(Section):
-    """A local JSONL or Parquet file with named columns."""
+Repeats = Literal["keep", "drop"]
+Contradictions = Literal["refuse", "keep", "drop"]
 
-    kind: Literal["jsonl", "parquet"]
+
+class FileTask(Section):
+    """A local JSONL, CSV or Parquet file with named columns."""
+
+    kind: Literal["jsonl", "csv", "parquet"]
     path: RelativePath
     """The file, beside or below the study file."""
     problem: Text = "problem"
-    """Column of the problem's text."""
+    """Column of the problem's text; dots lead into nested values, e.g. `prompt.0.content`."""
     answer: Text = "answer"
     """Column of the gold answer."""
+    answer_rule: AnswerRule = "whole"
+    """How that column becomes the answer: as it is, its last box, what follows its last `####`, or the one
+    entry of a list."""
     id: Text | None = None
     """Column of the problem's id; without it the row number (from 0) is the id."""
+    repeats: Repeats = "keep"
+    """Whether a problem that stands again with the same answer is kept, and noted, or dropped."""
+    contradictions: Contradictions = "refuse"
+    """What is done with a problem that stands with two different answers: the lock refuses it, or it is
+    kept, or every row of it is dropped."""
     limit: Count | None = None
     """Only so many rows, drawn by `subset_seed`."""
     subset_seed: Annotated[int, Field(ge=0)] = 0
     """Decides which rows `limit` keeps."""
 
 
-TaskSource = Annotated[BuiltinTask | FileTask, Field(discriminator="kind")]
+class HubTask(Section):
+    """A JSONL, CSV or Parquet file in a data set of the Hugging Face Hub, at a pinned revision.
+
+    Only such files are ever read: no data-set scripts, no pickles.
+    """
+
+    kind: Literal["hub"]
+    id: HubId
+    """`owner/name`."""
+    revision: Revision
+    """A full commit hash: a branch or a tag can move."""
+    file: RelativePath | None = None
+    """The file in the repository; without it, the files of `config` and `split` are found by their names."""
+    config: Text = "default"
+    """Configuration of the data set, where no `file` is given."""
+    split: Text = "train"
+    """Split of the data set, where no `file` is given."""
+    problem: Text = "problem"
+    """Column of the problem's text; dots lead into nested values, e.g. `prompt.0.content`."""
+    answer: Text = "answer"
+    """Column of the gold answer."""
+    answer_rule: AnswerRule = "whole"
+    """How that column becomes the answer: as it is, its last box, what follows its last `####`, or the one
+    entry of a list."""
+    id_column: Text | None = None
+    """Column of the problem's id; without it the row number (from 0) is the id."""
+    repeats: Repeats = "keep"
+    """Whether a problem that stands again with the same answer is kept, and noted, or dropped."""
+    contradictions: Contradictions = "refuse"
+    """What is done with a problem that stands with two different answers: the lock refuses it, or it is
+    kept, or every row of it is dropped."""
+    limit: Count | None = None
+    """Only so many rows, drawn by `subset_seed`."""
+    subset_seed: Annotated[int, Field(ge=0)] = 0
+    """Decides which rows `limit` keeps."""
+
+
+class NamedTask(Section):
+    """A published problem set by name; docs/data.md lists them with their sources and licences."""
+
+    kind: Literal["named"]
+    name: Literal[
+        "aime24", "aime25", "aime26", "amc23", "math500", "minerva_math", "olympiadbench", "hmmt25", "gsm8k",
+        "dapo_math",
+    ]  # fmt: skip
+    """Which of them."""
+    revision: Revision | None = None
+    """Commit of its repository on the Hub; without it, the one that docs/data.md lists."""
+    path: RelativePath | None = None
+    """A local copy in the published file's own columns, read in place of the Hub's."""
+    repeats: Repeats | None = None
+    """Whether a problem that stands again with the same answer is kept or dropped; by default dropped from
+    `dapo_math` and kept elsewhere."""
+    contradictions: Contradictions | None = None
+    """What is done with a problem that stands with two different answers; by default all its rows are dropped
+    from `dapo_math`, and the lock refuses it elsewhere."""
+    limit: Count | None = None
+    """Only so many rows, drawn by `subset_seed`."""
+    subset_seed: Annotated[int, Field(ge=0)] = 0
+    """Decides which rows `limit` keeps."""
+
+
+TaskSource = Annotated[BuiltinTask | FileTask | HubTask | NamedTask, Field(discriminator="kind")]
 
 
 class ExactGrader(Section):
@@ -133,6 +212,10 @@ class MathGrader(Section):
     """math-verify on the last balanced `\\boxed{}`, in a killable process with time and memory limits."""
 
     kind: Literal["math"]
+    answer_type: AnswerType = "auto"
+    """What kind of answer is expected. `auto` takes whatever mathematics the gold answer is; a declared
+    kind also
+    makes an answer of another kind unparseable, and a gold answer of another kind an error at the lock."""
     timeout_seconds: Positive = 5.0
     """Time for one answer; beyond it the answer counts as wrong, and is counted apart."""
     memory_mb: Count = 1024
@@ -142,13 +225,25 @@ class MathGrader(Section):
 Grader = Annotated[ExactGrader | MathGrader, Field(discriminator="kind")]
 
 
+def _with_default_grader(section: Any) -> Any:
+    """A named set without a grader gets its own: the math grader with the set's type of answer."""
+    source = section.get("source") if isinstance(section, dict) else None
+    if isinstance(source, dict) and source.get("kind") == "named" and "grader" not in section:
+        named = NAMED.get(str(source.get("name")))
+        if named is not None:
+            return {**section, "grader": {"kind": "math", "answer_type": named.answer_type}}
+    return section
+
+
 class Training(Section):
     """The training prompts and how their completions are graded."""
 
     source: TaskSource
     """The problems."""
     grader: Grader
-    """What decides whether an answer is right."""
+    """What decides whether an answer is right; a source of kind `named` brings its own."""
+
+    _default_grader = model_validator(mode="before")(_with_default_grader)
 
 
 class Benchmark(Section):
@@ -157,7 +252,7 @@ class Benchmark(Section):
     source: TaskSource
     """The problems."""
     grader: Grader
-    """What decides whether an answer is right."""
+    """What decides whether an answer is right; a source of kind `named` brings its own."""
     samples: Count = 32
     """Samples a problem (n of avg@n)."""
     temperature: Positive = 1.0
@@ -168,6 +263,8 @@ class Benchmark(Section):
     """Cap on a sample; one that reaches it counts as wrong."""
     weight: Positive = 1.0
     """Weight in the mean over benchmarks; weights are normalised to sum to 1."""
+
+    _default_grader = model_validator(mode="before")(_with_default_grader)
 
 
 class Data(Section):

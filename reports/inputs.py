@@ -87,8 +87,56 @@ class LockFact:
     amendments: tuple[AmendmentFact, ...] = ()
     overlaps: tuple[str, ...] = ()
     """Benchmarks of which problems stand among the training prompts, as the plan allows; a sentence each."""
+    owed: tuple[str, ...] = ()
+    """Sources whose content could not be had when the study was locked, and what is known now; a sentence
+    each."""
     left_behind: tuple[str, ...] = ()
     """Runs that ended under a plan of before, and that the present plan does not name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """What a second grader says of a sample of an arm's graded answers; counts of samples."""
+
+    model: str
+    arm: str
+    looked_at: int
+    no_opinion: int
+    only_first: int
+    """Right by the study's grader, and wrong by the second."""
+    only_second: int
+    """Wrong by the study's grader, and right by the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegradedFact:
+    """A regrading of an arm's stored texts; counts of samples."""
+
+    model: str
+    arm: str
+    number: int
+    """From 1, in the order in which they were made."""
+    grader: str
+    """`study` or `second`."""
+    version: str
+    samples: int
+    changed: int
+    usable: int
+    """Samples whose grader had failed, and that have a verdict now."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradedAgain:
+    """What was graded a second time."""
+
+    version: str = ""
+    """Of the second grader."""
+    per_run: int = 0
+    """Samples of a run that it looks at, at most."""
+    opinions: tuple[SecondOpinion, ...] = ()
+    regraded: tuple[RegradedFact, ...] = ()
+    why_not: str | None = None
+    """Why the second grader could not look, a sentence; None if it could, or had nothing to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +204,5 @@ class ReportInputs:
     """Timestamp printed on the report; passed in so that a report can be reproduced byte for byte."""
     gradient_tests: tuple[GradientTest, ...] = ()
     """Stored gradient tests, oldest first."""
+    again: GradedAgain = GradedAgain()
+    """What was graded a second time."""

@@ -69,7 +69,7 @@ def lock(study: Path | None = None, *, json: bool = False) -> None:
     for line in notes:
         note(f"  note: {line}")
     for name, source in made.sources.items():
-        note(f"  {name}: {source.what} ({source.sha256[:12]})")
+        note(f"  {name}: {source.what} ({'owed' if source.owed else source.sha256[:12]})")
     note(f"  event log head: {head}")
     note("Publish this SHA-256 where others can see when you did; it stands for the whole plan:")
     print(made.sha256)
@@ -107,6 +107,8 @@ def verify(study: Path | None = None, *, head: list[str] | None = None, json: bo
             note(f"receipt: {line}")
         for line in result.unverified:
             note(f"receipt, open: {line}")
+        for line in result.owed:
+            note(f"owed at the lock: {line}")
         if result.sound:
             print(f"all as locked: {result.lock}")
     sys.exit(DONE if result.sound else MISMATCH)

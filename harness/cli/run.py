@@ -1,11 +1,11 @@
-"""`harness plan`, `run`, `status`, `report`."""
+"""`harness plan`, `run`, `status`, `regrade`, `report`."""
 
 from __future__ import annotations
 
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cyclopts import App
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def register(app: App) -> None:
     """Add the commands to the command line."""
-    for command in (plan, run, simulate, status, report):
+    for command in (plan, run, simulate, status, regrade, report):
         app.command(command)
     app.command(run_cell, name="run-cell", show=False)
 
@@ -47,7 +47,7 @@ def plan(
     from harness.orchestrate import slots_of
     from harness.plan import plan_of
     from harness.plan_text import render, render_forecast, render_measured
-    from harness.tasks.resolve import load_task
+    from harness.tasks.resolve import size_of
     from prereg.checks import check
     from prereg.layout import find_study
     from prereg.source import load_study
@@ -55,7 +55,7 @@ def plan(
     loaded = load_study(study or find_study())
     check(loaded)
     sizes = {
-        name: len(load_task(benchmark.source, loaded.folder).items)
+        name: size_of(benchmark.source, loaded.folder)
         for name, benchmark in loaded.study.data.benchmarks.items()
     }
     made = plan_of(loaded.study, sizes)
@@ -238,6 +238,41 @@ def simulate(study: Path | None = None, *, truth: Path, out: Path | None = None,
     for name, effect in made.effects.items():
         note(f"{name}: the true effect is {effect:+.2f} points")
     note(f"next: harness report --simulated{f' --simulated-in {out}' if out else ''}")
+
+
+def regrade(
+    study: Path | None = None,
+    *,
+    grader: Literal["study", "second"] = "study",
+    exploratory: bool = False,
+    json: bool = False,
+) -> None:
+    """Grade the stored texts of finished runs again, without sampling; both verdicts are kept.
+
+    Parameters
+    ----------
+    study
+        The study file; left out, the one in this folder.
+    grader
+        `study`: the one that the study declares, as it is now. `second`: a grader of another kind, whose
+        verdicts are only compared.
+    exploratory
+        Of the exploratory runs.
+    json
+        Print one JSON document.
+    """
+    from harness.regrading import regrade_study
+    from prereg.layout import find_study
+
+    result = regrade_study(study or find_study(), which=grader, exploratory=exploratory)
+    if json:
+        emit({"regraded": [one.to_json() for one in result.done], "passed_over": list(result.passed_over)})
+        return
+    for one in result.done:
+        made = f", {one.usable} made usable" if one.usable else ""
+        print(f"{one.run_id}: {one.changed:,} of {one.samples:,} verdicts differ{made} ({one.file})")
+    for run_id in result.passed_over:
+        note(f"{run_id}: not finished, passed over")
 
 
 def report(

@@ -13,9 +13,18 @@ MAX_DIGITS = 300
 """Digits of one number in it."""
 MAX_NESTING = 40
 """Brackets within brackets in it."""
+MAX_EXPONENT = 1_000_000
+"""An exponent that is written as a number."""
+MAX_TOWER = 3
+"""Exponents within exponents."""
+MAX_FACTORIAL = 100_000
+"""A number of which a factorial is taken."""
 
 _BRACE_OR_BOX = re.compile(r"\\boxed\s*\{|\\.|[{}]", re.DOTALL)
 _DIGITS = re.compile(rf"[0-9]{{{MAX_DIGITS + 1}}}")
+_EXPONENT = re.compile(r"\^\s*\{?\s*[+-]?([0-9]{7,})")
+_FACTORIAL = re.compile(r"([0-9]{6,})[\s})]*!")
+_FACTORIALS = re.compile(r"![\s})]*!")
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+")
 
 
@@ -56,7 +65,37 @@ def too_large(latex: str) -> str | None:
         return f"a number of more than {MAX_DIGITS} digits"
     if max(_depths(latex), default=0) > MAX_NESTING:
         return f"more than {MAX_NESTING} brackets within one another"
+    if any(int(found) > MAX_EXPONENT for found in _EXPONENT.findall(latex)):
+        return f"an exponent above {MAX_EXPONENT}"
+    if _tower(latex) > MAX_TOWER:
+        return f"more than {MAX_TOWER} exponents on top of one another"
+    if any(int(found) > MAX_FACTORIAL for found in _FACTORIAL.findall(latex)):
+        return f"the factorial of a number above {MAX_FACTORIAL}"
+    if _FACTORIALS.search(latex):
+        return "a factorial of a factorial"
     return None
+
+
+def _tower(latex: str) -> int:
+    """How high exponents stand on one another: `5^{5^{5}}` is 2, `x^2y^2` is 1."""
+    highest = height = 0
+    above: list[int] = []
+    pending = False
+    for character in latex:
+        if character == "^":
+            height += 1
+            pending = True
+            highest = max(highest, height)
+        elif character in "{(":
+            above.append(height)
+            pending = False
+        elif character in "})":
+            height = above.pop() if above else 0
+            height = max(height - 1, above[-1] if above else 0) if height else 0
+        elif not character.isspace() and pending:
+            pending = False
+            height = above[-1] if above else 0
+    return highest
 
 
 def _depths(latex: str) -> Iterator[int]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from harness.grading.boxes import last_box, plain_integer, too_large
+from harness.grading.boxes import last_box
+from harness.grading.kinds import ask, bare_gold, usable
 from harness.grading.math_worker import SETTINGS
 from harness.grading.pool import Pool, WorkerError
 from harness.grading.protocol import (
@@ -23,13 +25,20 @@ from prereg.problems import Problem, Refused
 from prereg.sources import MathGrader as MathSpec
 from trainers.types import Grade
 
+REMEMBERED = 100_000
+"""Verdicts that are kept: the same answer to the same problem is common, and is graded once."""
+
 _SELF_TEST = (
-    ("\\frac{1}{2}", "0.5", "correct"),
-    ("2(x+1)", "2x+2", "correct"),
-    ("2(x+1)", "2x+1", "incorrect"),
-    ("(1,2,3)", "(3,1,2)", "incorrect"),
+    ("\\frac{1}{2}", "0.5", "auto", "correct"),
+    ("2(x+1)", "2x+2", "expression", "correct"),
+    ("2(x+1)", "2x+1", "auto", "incorrect"),
+    ("(1,2,3)", "(3,1,2)", "tuple", "incorrect"),
+    ("\\{1,2,3\\}", "3,1,2", "set", "correct"),
+    ("(1,2)", "1<x\\le 2", "interval", "incorrect"),
+    ("y=2x", "y-2x=0", "equation", "correct"),
+    ("1", "\\frac{", "auto", "unparseable"),
 )
-"""Gold, answer and state, compared when the grader starts."""
+"""Gold, answer, kind and state, compared when the grader starts."""
 
 _STATES = {CORRECT, INCORRECT, UNPARSEABLE, LIMIT}
 
@@ -37,19 +46,21 @@ _STATES = {CORRECT, INCORRECT, UNPARSEABLE, LIMIT}
 class MathGrader(Grader):
     """Whether the last balanced `\\boxed{}` of a completion is mathematically equal to the gold answer.
 
-    Two plain integers are compared as digits, at once. Everything else is compared in a worker process
-    within `timeout_seconds` of wall time and `memory_mb` of memory; an answer that is too large, or whose
-    worker had to be killed, is `limit`, and one on which the algebra fails is `grader_error`.
+    What plain arithmetic or the comparison of texts can tell is told at once. Everything else is compared in
+    a worker process within `timeout_seconds` of wall time and `memory_mb` of memory; an answer that is too
+    large, or whose worker had to be killed, is `limit`, and one on which the algebra fails is `grader_error`.
 
     Raises Refused if the self-test fails, e.g. because the memory limit is too low to start with.
     """
 
-    def __init__(self, spec: MathSpec) -> None:
+    def __init__(self, spec: MathSpec, workers: int | None = None) -> None:
         packages = ("math-verify", "latex2sympy2_extended", "sympy")
         versions = " ".join(f"{name}={version(name)}" for name in packages)
         limits = f"timeout={spec.timeout_seconds:g}s memory={spec.memory_mb}MiB"
-        self.version = f"math-1 {versions} {limits} {SETTINGS}"
-        self._pool = Pool(min(2, os.cpu_count() or 1), spec.timeout_seconds, spec.memory_mb)
+        self.version = f"math-2 answer_type={spec.answer_type} {versions} {limits} {SETTINGS}"
+        self._kind = spec.answer_type
+        self._pool = Pool(workers or min(2, os.cpu_count() or 1), spec.timeout_seconds, spec.memory_mb)
+        self._known: OrderedDict[tuple[str, str], str] = OrderedDict()
         try:
             self._self_test(spec)
         except BaseException:
@@ -58,28 +69,61 @@ class MathGrader(Grader):
 
     def grade(self, gold: Sequence[str], completions: Sequence[str], finished: Sequence[bool]) -> list[Grade]:
         pairs = [
-            (bare_gold(g), (last_box(completion) if whole else None) or "")
+            (g, (last_box(completion) if whole else None) or "")
             for g, completion, whole in zip(gold, completions, finished, strict=True)
         ]
-        verdicts = {pair: _at_once(*pair) for pair in pairs}
-        open_pairs = [pair for pair, verdict in verdicts.items() if verdict is None]
-        states = self._run([{"gold": expected, "answer": answer} for expected, answer in open_pairs])
-        for pair, state in zip(open_pairs, states, strict=True):
-            verdicts[pair] = Grade(state, shortened(pair[1]))
-        return [verdict for pair in pairs if (verdict := verdicts[pair]) is not None]
+        states = self._states(list(dict.fromkeys(pairs)))
+        return [Grade(states[pair], shortened(pair[1]) if pair[1] else None) for pair in pairs]
 
     def unreadable(self, gold: Sequence[str]) -> dict[int, str]:
-        bare = [bare_gold(g) for g in gold]
-        found = {i: f"the gold answer is {why}" for i, g in enumerate(bare) if (why := too_large(g))}
-        asked = [i for i, g in enumerate(bare) if i not in found and plain_integer(g) is None]
-        states = self._pool.run([{"gold": bare[i], "answer": None} for i in asked])
+        found: dict[int, str] = {}
+        asked: dict[int, dict[str, Any]] = {}
+        for i, one in enumerate(gold):
+            reason, request = usable(one, self._kind)
+            if reason is not None:
+                found[i] = f"the gold answer {reason}"
+            elif request is not None:
+                asked[i] = request
+        states = self._pool.run(list(asked.values()))
         for i, state in zip(asked, states, strict=True):
             if state != CORRECT:
-                found[i] = f"the gold answer {shortened(bare[i])!r} cannot be read as mathematics"
+                what = "as mathematics" if self._kind == "auto" else f"as an answer of type {self._kind}"
+                found[i] = f"the gold answer {shortened(bare_gold(gold[i]))!r} cannot be read {what}"
         return dict(sorted(found.items()))
 
     def close(self) -> None:
         self._pool.close()
+
+    @property
+    def killed(self) -> int:
+        """Worker processes that had to be killed or died."""
+        return self._pool.killed
+
+    def _states(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """The state of every pair of gold answer and answer, all of them different."""
+        states: dict[tuple[str, str], str] = {}
+        asked: dict[tuple[str, str], dict[str, Any]] = {}
+        for pair in pairs:
+            if (known := self._known.get(pair)) is not None:
+                self._known.move_to_end(pair)
+                states[pair] = known
+                continue
+            state, request = ask(*pair, self._kind)
+            if state is not None:
+                states[pair] = state
+            elif request is not None:
+                asked[pair] = request
+        for pair, state in zip(asked, self._run(list(asked.values())), strict=True):
+            states[pair] = state
+            # A limit of time depends on how busy the machine is: the next answer like it gets its own time.
+            if state in (CORRECT, INCORRECT, UNPARSEABLE):
+                self._remember(pair, state)
+        return states
+
+    def _remember(self, pair: tuple[str, str], state: str) -> None:
+        self._known[pair] = state
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
 
     def _run(self, requests: Sequence[dict[str, Any]]) -> list[str]:
         try:
@@ -91,32 +135,9 @@ class MathGrader(Grader):
 
     def _self_test(self, spec: MathSpec) -> None:
         try:
-            states = self._pool.run([{"gold": g, "answer": a} for g, a, _ in _SELF_TEST])
+            states = self._pool.run([{"gold": g, "answer": a, "kind": k} for g, a, k, _ in _SELF_TEST])
         except WorkerError as error:
             states = [str(error)]
         if states != [state for *_, state in _SELF_TEST]:
             hint = f"It has {spec.memory_mb} MiB and {spec.timeout_seconds:g} s an answer; it may need more."
             raise Refused(Problem(f"the math grader fails its self-test: {', '.join(states)}", hint=hint))
-
-
-def bare_gold(gold: str) -> str:
-    """A gold answer without the box and the dollar signs that some data sets leave around it."""
-    box = last_box(gold)
-    text = (gold if box is None else box).strip()
-    inner = text.strip("$")
-    return inner.strip() if text.startswith("$") and text.endswith("$") and "$" not in inner else text
-
-
-def _at_once(gold: str, answer: str) -> Grade | None:
-    """The verdict where no algebra is needed; an empty answer is none."""
-    if not answer:
-        return Grade(UNPARSEABLE, None)
-    recorded = shortened(answer)
-    expected, found = plain_integer(gold), plain_integer(answer)
-    if expected is not None and found is not None:
-        return Grade(CORRECT if expected == found else INCORRECT, recorded)
-    if too_large(gold):
-        return Grade(GRADER_ERROR, recorded)
-    if too_large(answer):
-        return Grade(LIMIT, recorded)
-    return None

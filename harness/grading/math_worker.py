@@ -14,6 +14,7 @@ import os
 import resource
 import sys
 import time
+from functools import lru_cache
 from typing import IO, Any
 
 SETTINGS = "LatexExtractionConfig(boxed) float_rounding=6 numeric_precision=15 exact-numbers"
@@ -23,16 +24,19 @@ _DECIMAL_TOLERANCE = 2e-6
 """Relative difference up to which a decimal is a rounded form of the other number."""
 _DIGITS = 60
 """Decimal digits to which two exact irrational numbers are compared."""
+_SHARE_OF_MEMORY = 0.6
+"""Share of its memory limit at which a worker leaves, and another begins: libraries keep what they once
+read."""
 
 
-def compare(gold: str, answer: str) -> str:
+def compare(gold: str, answer: str, kind: str = "auto") -> str:
     """Whether an answer is the gold answer, both LaTeX: correct, incorrect, unparseable or gold_error."""
     from math_verify import verify
 
-    expected = read(gold)
+    expected = gold_of_kind(gold, kind)
     if expected is None:
         return "gold_error"
-    found = read(answer)
+    found = of_kind(read(answer), kind)
     if found is None:
         return "unparseable"
     same = _same_number(expected, found)
@@ -41,6 +45,73 @@ def compare(gold: str, answer: str) -> str:
             expected, found, timeout_seconds=None, allow_set_relation_comp=True, raise_on_error=True
         )
     return "correct" if same else "incorrect"
+
+
+@lru_cache(maxsize=512)
+def read_gold(latex: str) -> Any | None:
+    """`read`, remembered: a gold answer is compared with many answers."""
+    return read(latex)
+
+
+def gold_of_kind(latex: str, kind: str) -> Any | None:
+    """The gold answer as the declared type has it; None if it cannot be read, or is of another type.
+
+    An answer that is a number and no integer is of the type `integer`, and wrong; a gold answer is not.
+    """
+    found = of_kind(read_gold(latex), kind)
+    if kind == "integer" and found is not None:
+        import sympy  # type: ignore[import-untyped]
+
+        return found if sympy.nsimplify(found.doit(), rational=True).is_Integer else None
+    return found
+
+
+def of_kind(found: Any | None, kind: str) -> Any | None:
+    """What was read, as the declared type has it; None if it is of another type.
+
+    A solved variable (`x=5`) is its value unless an equation is asked for. A pair in round brackets is read
+    as an open interval, and is a tuple where one is asked for; a set of one may be written as its element.
+    """
+    if found is None or kind == "auto":
+        return found
+    import sympy
+
+    if kind == "equation":
+        return found if isinstance(found, sympy.Equality) else None
+    if isinstance(found, sympy.Equality) and isinstance(found.lhs, sympy.Symbol):
+        found = found.rhs
+    if kind in ("integer", "number"):
+        is_number = isinstance(found, sympy.Expr) and not found.free_symbols
+        return found if is_number and found.is_number else None
+    if kind == "expression":
+        return found if isinstance(found, sympy.Expr | sympy.MatrixBase) else None
+    if kind == "tuple":
+        return _tuple(found)
+    if kind == "set":
+        if isinstance(found, sympy.Expr):
+            return sympy.FiniteSet(found)
+        return found if isinstance(found, sympy.FiniteSet) else None
+    return _interval(found)
+
+
+def _interval(found: Any) -> Any | None:
+    """Intervals and their unions; inequalities of one unknown, joined by `or` where there are several."""
+    import sympy
+
+    relations = (sympy.core.relational.Relational, sympy.And, sympy.Or)
+    if isinstance(found, sympy.FiniteSet) and all(isinstance(e, relations) for e in found):
+        found = sympy.Or(*found)
+    if isinstance(found, relations) and not isinstance(found, sympy.Equality | sympy.Unequality):
+        return found.as_set() if len(found.free_symbols) == 1 else None
+    return found if isinstance(found, sympy.Interval | sympy.Union) else None
+
+
+def _tuple(found: Any) -> Any | None:
+    import sympy
+
+    if isinstance(found, sympy.Interval):
+        return sympy.Tuple(found.start, found.end) if found.left_open and found.right_open else None
+    return found if isinstance(found, sympy.Tuple) else None
 
 
 def read(latex: str) -> Any | None:
@@ -61,7 +132,7 @@ def _same_number(gold: Any, answer: Any) -> bool | None:
     math-verify rounds to six decimal places, which makes all tiny numbers equal. Here rational numbers are
     compared exactly, and others by their relative difference.
     """
-    import sympy  # type: ignore[import-untyped]
+    import sympy
 
     if not all(isinstance(e, sympy.Expr) and not e.free_symbols and e.is_number for e in (gold, answer)):
         return None
@@ -82,9 +153,10 @@ def _same_number(gold: Any, answer: Any) -> bool | None:
 def answer_request(request: dict[str, Any]) -> str:
     """The state for one request: a comparison, or, without an answer, whether a gold answer can be read."""
     try:
+        kind = request.get("kind", "auto")
         if request.get("answer") is None:
-            return "gold_error" if read(request["gold"]) is None else "correct"
-        return compare(request["gold"], request["answer"])
+            return "gold_error" if gold_of_kind(request["gold"], kind) is None else "correct"
+        return compare(request["gold"], request["answer"], kind)
     except (MemoryError, RecursionError):
         return "limit"
     except Exception as error:  # noqa: BLE001 - whatever the algebra raises is the grader's failure, and is said
@@ -101,10 +173,17 @@ def serve(requests: IO[str], replies: IO[str], memory_mb: int, seconds: float) -
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + 2 * seconds) + 2, hard))
         request = json.loads(line)
         state = answer_request(request)
-        replies.write(json.dumps({"id": request["id"], "state": state}) + "\n")
+        last = state == "limit" or _used_mb() > _SHARE_OF_MEMORY * memory_mb
+        replies.write(json.dumps({"id": request["id"], "state": state, "last": last}) + "\n")
         replies.flush()
-        if state == "limit":
+        if last:
             return
+
+
+def _used_mb() -> float:
+    """The most memory that this process has held, MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def main() -> None:

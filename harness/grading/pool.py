@@ -22,6 +22,11 @@ from harness.grading import math_worker
 
 START_SECONDS = 120.0
 """Time that a new worker is given to import what it needs."""
+STARTS = 5
+"""Workers in a row that may die before they come to life; beyond, the machine or the installation is at
+fault."""
+LONGEST_REPLY = 2**20
+"""Bytes without an end of line after which a worker is not listened to any more."""
 
 
 @dataclass
@@ -48,13 +53,14 @@ class Pool:
         self._command = [sys.executable, "-P", str(path), str(memory_mb), str(seconds)]
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
+        self._failed_starts = 0
         self.killed = 0
         """Workers that had to be killed or died."""
 
     def run(self, requests: Sequence[dict[str, Any]]) -> list[str]:
         """The state for each request, in order; `limit` for one whose worker was killed or died.
 
-        Raises WorkerError if a new worker does not come to life.
+        Raises WorkerError if new workers do not come to life, several in a row.
         """
         try:
             return self._run(requests)
@@ -118,7 +124,7 @@ class Pool:
             *lines, worker.heard = worker.heard.split(b"\n")
             for line in lines:
                 self._hear(worker, line, states)
-            if not data:
+            if not data or len(worker.heard) > LONGEST_REPLY:
                 self._lost(worker)
         now = time.monotonic()
         for worker in list(self._workers):
@@ -126,24 +132,38 @@ class Pool:
                 self._lost(worker)
 
     def _hear(self, worker: _Worker, line: bytes, states: list[str]) -> None:
-        reply = json.loads(line)
-        if reply.get("ready"):
+        try:
+            reply = json.loads(line)
+        except (ValueError, RecursionError):
+            reply = None
+        if not isinstance(reply, dict):
+            # Whatever speaks there is not the worker as it was written.
+            self._lost(worker)
+        elif reply.get("ready"):
             worker.ready = True
+            self._failed_starts = 0
         elif reply.get("id") == worker.task and worker.task is not None:
-            states[worker.task] = str(reply["state"])
+            states[worker.task] = str(reply.get("state"))
             worker.task = None
-            if reply["state"] == "limit":
+            if states[reply["id"]] == "limit":
                 # Its memory is not to be trusted any more, and it is about to leave.
                 self._lost(worker)
+            elif reply.get("last") and worker in self._workers:
+                self._end(worker)
 
     def _lost(self, worker: _Worker) -> None:
         """A worker that died, or that is out of time: its answer keeps the state `limit`."""
         if worker not in self._workers:
             return
         self._end(worker)
-        if not worker.ready:
-            raise WorkerError(f"a grading process did not start (exit status {worker.process.returncode})")
         self.killed += 1
+        if not worker.ready:
+            self._failed_starts += 1
+            if self._failed_starts >= STARTS:
+                self._failed_starts = 0
+                raise WorkerError(
+                    f"a grading process did not start (exit status {worker.process.returncode})"
+                )
 
     def _end(self, worker: _Worker) -> None:
         self._workers.remove(worker)

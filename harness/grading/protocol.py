@@ -53,5 +53,7 @@ class Grader(ABC):
 
 
 def shortened(answer: str) -> str:
-    """An answer as it is recorded: the first 1000 characters, an ellipsis for the rest."""
+    """An answer as it is recorded: the first 1000 characters, an ellipsis for the rest; halves of characters,
+    which no file could hold, are replaced."""
+    answer = answer[: ANSWER_LENGTH + 1].encode("utf-8", "replace").decode()
     return answer if len(answer) <= ANSWER_LENGTH else answer[:ANSWER_LENGTH] + "…"

@@ -62,6 +62,10 @@ are kept for good. A finished run is compacted to one file a table:
 <run>/tables/checkpoints/000012/...
 ```
 
+`harness regrade` adds to a finished run `regrades/001.parquet` and `regrades/001.json`, and so on: the new
+state of every sample beside the old one, and the graders' versions. They are apart from the tables, which
+never change; [Grading](grading.md) says what a report takes from them.
+
 What is named `*.tmp-*` was never finished and is not part of the ledger.
 
 ## How to read it

@@ -27,6 +27,8 @@ class Task:
     """SHA-256 over ids, problems and answers in their order, whatever file format they came in."""
     remarks: tuple[str, ...] = ()
     """What a person should know of how the source was read, a sentence each."""
+    faults: tuple[str, ...] = ()
+    """What the lock refuses in the problems taken together, a sentence each."""
 
 
 def digest_of(items: Iterable[TaskItem]) -> str:

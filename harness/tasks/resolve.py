@@ -5,17 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.tasks.arithmetic import generate
-from harness.tasks.files import read_task_file
+from harness.tasks.files import read_hub_task, read_named_task, read_task_file
 from harness.tasks.problems import Task, digest_of
-from prereg.problems import Problem, Refused
-from prereg.sources import BuiltinTask, TaskSource
+from prereg.namedsets import NAMED
+from prereg.problems import Problem, Refused, Unreachable
+from prereg.sources import BuiltinTask, HubTask, NamedTask, TaskSource
 
 
 def load_task(source: TaskSource, study_folder: Path) -> Task:
     """The problems of a task. Raises Refused, with the place, if they cannot be had as the study says."""
     if isinstance(source, BuiltinTask):
         return _builtin(source)
+    if isinstance(source, HubTask):
+        return read_hub_task(source)
+    if isinstance(source, NamedTask):
+        return read_named_task(source, study_folder)
     return read_task_file(source, study_folder)
+
+
+def size_of(source: TaskSource, study_folder: Path) -> int:
+    """The number of problems of a task, also where a set that is known by name cannot be fetched."""
+    try:
+        return len(load_task(source, study_folder).items)
+    except Unreachable:
+        if isinstance(source, NamedTask) and (published := NAMED[source.name].problems):
+            return min(published[0], source.limit or published[0])
+        if not isinstance(source, BuiltinTask) and source.limit is not None:
+            return source.limit
+        raise
+
+
+def identity_of_source(source: HubTask | NamedTask) -> str:
+    """What a source on the Hub is, in words that name every byte of it: `owner/name@revision: file`."""
+    if isinstance(source, NamedTask):
+        named = NAMED[source.name]
+        return f"{named.id}@{source.revision or named.revision}: {named.file}"
+    part = source.file or f"split {source.split} of {source.config}"
+    return f"{source.id}@{source.revision}: {part}"
 
 
 def _builtin(source: BuiltinTask) -> Task:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -77,6 +79,42 @@ def read_parquet(path: Path, columns: Callable[[list[str]], list[str]]) -> Itera
         raise Refused(Problem(message, file=str(path), hint="Say `kind: jsonl` if it is one.")) from None
 
 
+def read_csv(path: Path) -> Iterator[Row]:
+    """The rows of a CSV file (RFC 4180, UTF-8) whose first line names the columns; every value is text."""
+    data = path.read_bytes()
+    if data.startswith(_PARQUET):
+        raise Refused(Problem("a Parquet file, not CSV", file=str(path), hint="Say `kind: parquet`."))
+    try:
+        text = data.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"not UTF-8: byte 0x{data[error.start]:02x}"
+        raise Refused(Problem(message, file=str(path), line=line, hint="Save the file as UTF-8.")) from None
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    names: list[str] | None = None
+    number = 0
+    begins = 1
+    try:
+        for values in reader:
+            line, begins = begins, reader.line_num + 1
+            if not values:
+                continue
+            if names is None:
+                names = values
+                if repeated := [name for name in names if names.count(name) > 1]:
+                    message = f"the column {repeated[0]!r} stands twice"
+                    raise Refused(Problem(message, file=str(path), line=line))
+                continue
+            if len(values) != len(names):
+                message = f"{len(values)} values, but {len(names)} columns"
+                hint = "Put a value with a comma, a quote or a line break between double quotes."
+                raise Refused(Problem(message, file=str(path), line=line, hint=hint))
+            yield Row(number, line, dict(zip(names, values, strict=True)))
+            number += 1
+    except csv.Error as error:
+        raise Refused(Problem(f"not CSV: {error}", file=str(path), line=begins)) from None
+
+
 def _parse_line(path: Path, line: int, raw: bytes) -> dict[str, Any]:
     try:
         text = raw.decode("utf-8")
@@ -128,6 +166,10 @@ def _plain(value: Any) -> Any:
         return None if math.isnan(value) else _number(repr(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return _number(str(value))
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
     return value
 
 

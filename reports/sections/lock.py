@@ -28,6 +28,8 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
         blocks += [Prose("Receipts that do not hold:"), Listing(lock.receipt_faults)]
     if lock.receipts_open:
         blocks += [Prose("Receipts that are open:"), Listing(lock.receipts_open)]
+    if lock.owed:
+        blocks += [Prose("Sources whose content could not be had when it was locked:"), Listing(lock.owed)]
     if lock.differences:
         blocks += [Prose("What differs from it now:"), Listing(lock.differences)]
     elif lock.digest is not None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from harness.grading.build import make_grader
-from harness.grading.math import MathGrader, bare_gold
+from harness.grading.kinds import bare_gold
+from harness.grading.math import MathGrader
 from harness.grading.math_worker import compare
 from harness.grading.protocol import Grader
 from prereg.problems import Refused

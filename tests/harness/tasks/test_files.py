@@ -187,10 +187,8 @@ def test_problems_that_stand_twice_are_remarked_on(tmp_path: Path) -> None:
     ])  # fmt: skip
     task = load_task(source(), tmp_path)
     assert len(task.items) == 3
-    assert task.remarks == (
-        "1 problems stand more than once, e.g. those with ids 0, 2.",
-        "1 of them with different answers, e.g. those with ids 0, 2.",
-    )
+    assert task.remarks == ()
+    assert task.faults == ("1 problems stand with different answers: ids 0, 2",)
 
 
 def test_many_faulty_rows_are_listed_and_counted(tmp_path: Path) -> None:
