@@ -13,6 +13,7 @@ from typing import Any
 from harness.devices import Device
 from harness.plan import evaluations_of
 from harness.shapes import Shape
+from prereg.rewards import Continuations, ImplicitPrmReward, StepValues, UniformBoundaries
 from prereg.study import Study
 from prereg.trainer import LoraAdapter, Trainer
 from trainers.flops import ModelShape, attended_causally
@@ -113,16 +114,20 @@ def forecast(
 
 
 def continuation_share(spec: Trainer) -> float:
-    """Continuation tokens for each rollout token: K (S + 1) / 2 with S evenly spaced boundaries."""
+    """Continuation tokens for each rollout token: K (S + 1) / 2 with S evenly spaced boundaries.
+
+    The root is one of them; where its value is free, K (S - 1) / 2.
+    """
     reward = spec.reward
-    continuations = getattr(reward, "continuations", 0)
-    if not continuations or getattr(reward, "estimator", "continuations") != "continuations":
+    if not isinstance(reward, StepValues) or not isinstance(reward.estimator, Continuations):
         return 0.0
-    return float(continuations * (ASSUMED_STEPS + 1) / 2)
+    steps = reward.boundaries.steps if isinstance(reward.boundaries, UniformBoundaries) else ASSUMED_STEPS
+    remainders = steps - 1 if reward.estimator.root == "leave_one_out" else steps + 1
+    return reward.estimator.count * remainders / 2
 
 
 ASSUMED_STEPS = 8
-"""Steps of an answer at whose boundaries continuations begin."""
+"""Steps of an answer at whose boundaries continuations begin, where the text decides how many there are."""
 
 
 def _decode_seconds(
@@ -149,5 +154,7 @@ def _update_operations(
     tokens = sequences * (assumed.prompt_tokens + length)
     attended = sequences * attended_causally(assumed.prompt_tokens, length)
     scored = sequences * length
+    forward, backward = counted.forward(tokens, attended, scored), counted.backward(tokens, attended, scored)
     passes = 1 + (spec.loss.kl_coefficient > 0) + (spec.optimizer_steps_per_update > 1)
-    return passes * counted.forward(tokens, attended, scored) + counted.backward(tokens, attended, scored)
+    learned = isinstance(spec.reward, ImplicitPrmReward)  # reads phi and the reference, and trains phi
+    return (passes + 3 * learned) * forward + (1 + learned) * backward

@@ -134,3 +134,18 @@ def test_a_model_of_code_is_refused_unless_the_study_allows_it(tmp_path: Path) -
     assert ["Python code" in problem.message for problem in refused] == [True]
     allowed = loaded(tmp_path, models={"small": model | {"remote_code": True}})
     assert list(model_problems(allowed, "small", folder, [])) == []
+
+
+def test_continuations_are_part_of_the_forecast(tmp_path: Path) -> None:
+    """K (S + 1) / 2 of them for each rollout token, and K (S - 1) / 2 where the root's value is free."""
+    reward = {"kind": "mc_advantage", "boundaries": {"kind": "uniform", "steps": 8}}
+    estimator = {"kind": "continuations", "count": 2}
+    found = {}
+    for root in ("leave_one_out", "continuations"):
+        arm = {"role": "control", "trainer": {"reward": reward | {"estimator": estimator | {"root": root}}}}
+        study = loaded(tmp_path, arms={"mc": arm}, hypotheses=[], kind="pilot", budget={"updates": 1}).study
+        found[root] = forecast(
+            study, "mc", "small", TOY, {"easy": 5, "hard": 5}, DEVICES["h200"], Assumptions()
+        )
+    assert found["leave_one_out"].generated_tokens == 16 * 24 * (1 + 7)
+    assert found["continuations"].generated_tokens == 16 * 24 * (1 + 9)
