@@ -33,7 +33,7 @@ EXPRESSIONS = {
 }
 ROUNDS = 3
 WORKERS = 2
-PROBLEMS = 400
+PROBLEMS = 100
 """Problems of each kind that are drawn, at most."""
 
 Pairs = list[tuple[str, str]]
