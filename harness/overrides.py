@@ -24,6 +24,9 @@ from prereg.yamltree import read_yaml
 
 NAME = "overrides.json"
 
+MOST_NAMED = 6
+"""Overrides that a report's mark spells out."""
+
 _RUNNABLE = tuple(module.__name__ for module in (names, budgets, training, methods))
 """Rules that say whether runs can be made; the others are about claims, which no such run supports."""
 
@@ -95,7 +98,9 @@ def overridden(loaded: LoadedStudy, overrides: Mapping[str, Any]) -> LoadedStudy
 
 
 def in_words(overrides: Mapping[str, Any]) -> str:
-    """`budget.updates=2, models.base.source={...}`."""
+    """`budget.updates=2, models.base.source={...}`, or how many they are where they are many."""
+    if len(overrides) > MOST_NAMED:
+        return f"{len(overrides)} fields of the study, listed in {NAME}"
     return ", ".join(f"{field}={json.dumps(value)}" for field, value in overrides.items())
 
 

@@ -88,7 +88,7 @@ def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
     excluded = _excluded(evidence, hypothesis, model)
     seeds = tuple(seed for seed in evidence.study.seeds if seed not in excluded)
     named = tuple(excluded.values())
-    if len(seeds) < 2:
+    if len(seeds) < 2 and named:
         reasons.append(f"the plan excludes all seeds but {len(seeds)}: {'; '.join(named)}")
     for arm in (hypothesis.treatment, hypothesis.control):
         for seed in seeds:
