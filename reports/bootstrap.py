@@ -47,7 +47,7 @@ class Limits:
     low: float
     high: float
     error: float
-    """Monte-Carlo standard error of the limits, the larger of the two: how far other draws would move them."""
+    """Monte-Carlo standard error of a limit, the larger of the two: how far other draws would move it."""
 
 
 def bootstrap(

@@ -29,10 +29,9 @@ from reports.intervals import SEEDS_AND_PROBLEMS
 from reports.scores import Evidence
 
 WARNING = (
-    "Too narrow: a percentile interval over fewer than 20 seeds covers less than it says. With normal "
-    "differences and problems held fixed, one at 95 % covers 67 % of the time with 3 seeds and 83 % with 5, "
-    "where the t interval covers 95 %. The t interval is the primary one; it stands beside the band in the "
-    "table."
+    "A percentile interval over fewer than 20 seeds is too narrow where most of the spread lies between "
+    "seeds: with normal differences, one at 95 % covers 75 % of the time with 3 seeds and 84 % with 5, where the t "
+    "interval covers 95 %. The t interval is the primary one; it stands beside the band in the table."
 )
 _NEVER = "not within the budget"
 
@@ -79,8 +78,8 @@ _CAPTION = (
     "runs share, or at twentieths of the budget where they share fewer than three. The band is the 95 % "
     f"percentile interval of {REPLICATES:,} replicates of the crossed bootstrap, point by point, for "
     f"{SEEDS_AND_PROBLEMS}: seeds drawn jointly for all benchmarks and both arms, problems within each "
-    "benchmark. A curve is one correlated object: where it leaves 0 is no test. Only the reading at the budget "
-    "is registered."
+    "benchmark. A curve is one correlated object: where it leaves 0 is no test. Only the reading at the "
+    "budget is registered."
 )
 
 
@@ -223,10 +222,10 @@ def _quantities(rows: list[tuple[Value, ...]]) -> Table:
             Column("over_seeds", "95 % t interval over seeds"),
         ),
         tuple(rows),
-        f"{REPLICATES:,} replicates; p = (1 + #) / (B + 1), two-sided, # being the replicates at least as far "
-        "from the value as the value is from 0. The mean height is the area between the curves up to the "
-        "budget, divided by its length. The treatment leads from the first reading after which its mean stays above the "
-        "control's up to the budget. None of these decides a verdict.",
+        f"{REPLICATES:,} replicates; p = (1 + #) / (B + 1), two-sided, # being the replicates at least as "
+        "far from the value as the value is from 0. The mean height is the area between the curves up to the "
+        "budget, divided by its length. The treatment leads from the first reading after which its mean "
+        "stays above the control's up to the budget. None of these decides a verdict.",
     )
 
 
