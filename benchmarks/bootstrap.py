@@ -38,7 +38,7 @@ def measure() -> Document:
     scipy = ratios([SHARE * seconds for seconds in timings["scipy"].cpu], ours)
     seconds = timings["ours"].summary()
     return {
-        "what": f"{REPLICATES:,} replicates, {SEEDS} seeds x {PROBLEMS:,} problems x {CHECKPOINTS} checkpoints",
+        "what": f"{REPLICATES:,} replicates of {SEEDS} seeds x {PROBLEMS:,} problems x {CHECKPOINTS} points",
         "ours": seconds,
         "loop_over_ours": loop,
         "scipy_problems_only_over_ours": scipy,

@@ -30,8 +30,8 @@ from reports.scores import Evidence
 
 WARNING = (
     "A percentile interval over fewer than 20 seeds is too narrow where most of the spread lies between "
-    "seeds: with normal differences, one at 95 % covers 75 % of the time with 3 seeds and 84 % with 5, where the t "
-    "interval covers 95 %. The t interval is the primary one; it stands beside the band in the table."
+    "seeds: with normal differences, one at 95 % covers 75 % of the time with 3 seeds and 84 % with 5, where "
+    "the t interval covers 95 %. The t interval is the primary one; it stands beside the band in the table."
 )
 _NEVER = "not within the budget"
 
