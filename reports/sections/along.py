@@ -116,9 +116,9 @@ def _panel(evidence: Evidence, hypothesis: Hypothesis, name: str, one: Along, ba
         marks,
     )
     return Panel(
-        f"{name}: less {hypothesis.control}",
+        f"{'Hypotheses' if ',' in name else 'Hypothesis'} {name}",
         words.axis_unit(one.axis),
-        "difference (points)",
+        f"{label} less {hypothesis.control} (points)",
         (series,),
         "step",
         "linear",
