@@ -23,9 +23,10 @@ from harness.ledger.manifest import NAME as MANIFEST
 from harness.ledger.manifest import FileFact, load
 from harness.ledger.schema import arrow_schema
 from prereg.events import append_event
-from tests.e2e.cli import ENVIRONMENT, harness
+from tests.e2e.cli import ENVIRONMENT
 from tests.harness.simulation.truths import arm, study, write
 from tests.harness.studies import hypothesis
+from tests.inprocess import called
 
 EPOCH = {"SOURCE_DATE_EPOCH": "1790000000"}
 ROOT = Path(__file__).parents[2]
@@ -87,36 +88,43 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A locked study, its runs made up in the place of real ones, and amended afterwards."""
     folder = tmp_path_factory.mktemp("bytes")
     document = plan()
-    paths = write(folder, document, arms={"grpo": arm(), "mcpo": arm(gain=1.6), "fast": arm(gain=1.1)})
-    for command in (("prereg", "lock"), ("simulate", "--truth", str(paths[1]), "--out", "study.runs")):
-        done = harness(*command, folder=folder, **EPOCH)
-        assert done.code == 0, done.err
-    log_ends(folder)
-    document["hypotheses"][0]["statement"] = "MCPO beats GRPO, said otherwise."
-    paths[0].write_text(json.dumps(document, indent=1), encoding="utf-8")
-    amended = harness("prereg", "amend", "--reason", "a better sentence", folder=folder, **EPOCH)
-    assert amended.code == 0, amended.err
+    study_path, truth_path = write(
+        folder, document, arms={"grpo": arm(), "mcpo": arm(gain=1.6), "fast": arm(gain=1.1)}
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SOURCE_DATE_EPOCH", EPOCH["SOURCE_DATE_EPOCH"])
+        done("prereg", "lock", str(study_path))
+        done("simulate", str(study_path), "--truth", str(truth_path), "--out", str(folder / "study.runs"))
+        log_ends(folder)
+        document["hypotheses"][0]["statement"] = "MCPO beats GRPO, said otherwise."
+        study_path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        done("prereg", "amend", str(study_path), "--reason", "a better sentence")
     (folder / "study.gradient.json").write_text(json.dumps(prediction()), encoding="utf-8")
     return folder
+
+
+def done(*command: str) -> None:
+    code, _, err = called(*command)
+    assert code == 0, err
 
 
 def log_ends(folder: Path) -> None:
     """Write the ends of the runs into the event log, as `harness run` does."""
     for marker in sorted(folder.glob("study.runs/*/complete.json")):
-        done = json.loads(marker.read_text(encoding="utf-8"))
-        data = {"run": done["run"], "content_digest": done["content_digest"]}
+        ended = json.loads(marker.read_text(encoding="utf-8"))
+        data = {"run": ended["run"], "content_digest": ended["content_digest"]}
         moment = datetime(2026, 1, 3, tzinfo=UTC)
-        append_event(folder / "study.events.jsonl", "run_finished", f"{done['run']} finished", moment, data)
+        append_event(folder / "study.events.jsonl", "run_finished", f"{ended['run']} finished", moment, data)
 
 
 def report(folder: Path, threads: int, order: str) -> dict[str, str]:
     """The SHA-256 of every file of the report."""
     many = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
+    ran = subprocess.run(
         [sys.executable, str(ROOT / "tests/e2e/report_child.py"), str(threads), order], cwd=folder,
         capture_output=True, text=True, env=os.environ | ENVIRONMENT | EPOCH | many,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert ran.returncode == 0, ran.stderr
     place = folder / "study.report"
     return {
         str(path.relative_to(place)): hashlib.sha256(path.read_bytes()).hexdigest()
