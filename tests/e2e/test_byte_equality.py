@@ -34,7 +34,7 @@ SECTIONS = (
     "The difference along the budget",
     "Predicted by the gradient test, and realised",
     "Differs from the lock",
-    "Changed after",
+    "reason given: a better sentence",
 )
 
 
