@@ -11,6 +11,7 @@ from benchmarks.measuring import Document
 NAMES = (
     "start_up",
     "planning",
+    "bootstrap",
     "scale",
     "ledger_share",
     "ledger_bytes",

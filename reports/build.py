@@ -16,6 +16,7 @@ from reports.ledger import read_ledger
 from reports.scores import Evidence, in_order
 from reports.sections import (
     accuracy,
+    along,
     costs,
     design,
     deviations,
@@ -59,6 +60,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
     comparisons = voided(evidence, compare_all(evidence), checked)
     details = read_details(inputs.connection, evidence)
     by_difficulty = strata.build(evidence, details, comparisons)
+    along_budget = along.build(evidence, comparisons)
     adjusted = regression.table(inputs.connection, evidence)
     judged = judge(study, inputs.lock, inputs.marks, comparisons)
     results = tuple(
@@ -88,6 +90,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
             deviations.build(inputs.lock, inputs.events),
             exploratory(ranking.build(evidence)),
             exploratory(progress.build(evidence)),
+            *([exploratory(along_budget)] if along_budget is not None else []),
             exploratory(accuracy.build(evidence)),
             exploratory(length.build(evidence, details, comparisons, adjusted)),
             *([exploratory(by_difficulty)] if by_difficulty is not None else []),
@@ -115,10 +118,12 @@ def write_report(content: ReportContent, folder: Path) -> ReportPaths:
     """Write `report.html`, `report.pdf` and `tables/` under `folder`, each whole or not at all."""
     from reports.export import write_tables, write_whole
     from reports.html import render_html
+    from reports.pages import draw
     from reports.pdf import render_pdf
 
     html, pdf = folder / "report.html", folder / "report.pdf"
-    page, document = render_html(content).encode(), render_pdf(content)
+    charts = draw(content)
+    page, document = render_html(content, charts).encode(), render_pdf(content, charts)
     folder.mkdir(parents=True, exist_ok=True)
     tables = write_tables(content, folder / "tables")
     write_whole(pdf, document)

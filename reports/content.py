@@ -85,6 +85,8 @@ class Panel:
     scale: Literal["linear", "log2"] = "linear"
     budget: float | None = None
     """Where a vertical line stands."""
+    signed: bool = False
+    """Whether y is a difference in percentage points, which may be negative, rather than a percentage."""
 
 
 @dataclass(frozen=True, slots=True)

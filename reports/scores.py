@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ class Evidence:
     runs: tuple[RunFact, ...]
     """Planned runs only, in the plan's order: model, arm, seed."""
     ledger: Ledger
+    _reasons: dict[tuple[str, int, str], str | None] = field(default_factory=dict, repr=False, compare=False)
+    """What `block_reason` has found: every table asks it of every policy."""
 
     def run(self, model: str, arm: str, seed: int) -> RunFact | None:
         """The planned run of this cell, if there is one."""
@@ -61,6 +63,13 @@ def block_reason(evidence: Evidence, run_id: str, step: int, benchmark: str) -> 
 
     A missing or ungraded sample is a state of the cell, never a 0 and never left out.
     """
+    known, key = evidence._reasons, (run_id, step, benchmark)
+    if key not in known:
+        known[key] = _block_reason(evidence, run_id, step, benchmark)
+    return known[key]
+
+
+def _block_reason(evidence: Evidence, run_id: str, step: int, benchmark: str) -> str | None:
     where = f"{run_id}, {benchmark} after {step:,} updates"
     point = evidence.checkpoint(run_id, step)
     cell = evidence.ledger.cells.get((run_id, step, benchmark))

@@ -53,9 +53,10 @@ def _frame(axes: Any, panel: Panel) -> None:
     axes.text(
         -0.02, 1.035, panel.y_label, transform=axes.transAxes, color=MUTED, size=_SIZE, ha="left", va="bottom"
     )
+    number = words.signed if panel.signed else words.number
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: words.number(value, 0 if value == round(value) else 1))
+        FuncFormatter(lambda value, _: number(value, 0 if value == round(value) else 1))
     )
     if panel.scale == "log2":
         axes.set_xscale("log", base=2)
@@ -113,13 +114,17 @@ def _limits(axes: Any, panel: Panel) -> None:
         return
     bands = [y for one in panel.series for y in (*one.low, *one.high) if not isnan(y)]
     low, high = min(values), max(values)
+    if panel.signed:
+        low, high = min(low, 0.0), max(high, 0.0)
+        axes.axhline(0, color=MUTED, linewidth=0.9)
+    least, most = (-100.0, 100.0) if panel.signed else (0.0, 100.0)
     room = max(high - low, 2.0)
     low, high = (
-        max(min([low, *bands]), low - 0.6 * room, 0.0),
-        min(max([high, *bands]), high + 0.6 * room, 100.0),
+        max(min([low, *bands]), low - 0.6 * room, least),
+        min(max([high, *bands]), high + 0.6 * room, most),
     )
     pad = 0.06 * max(high - low, 1.0)
-    axes.set_ylim(max(low - pad, -pad), high + pad)
+    axes.set_ylim(max(low - pad, least - pad), high + pad)
     if panel.budget is not None:
         axes.set_xlim(0, panel.budget)
         axes.axvline(panel.budget, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)), clip_on=False)
@@ -147,9 +152,8 @@ def _labels(figure: Any, axes: Any, panel: Panel) -> None:
 
 
 def _description(panel: Panel) -> str:
+    number = words.signed if panel.signed else words.number
     parts = [
-        f"{one.label} ends at {words.number(one.y[-1])}"
-        for one in panel.series
-        if one.y and not isnan(one.y[-1])
+        f"{one.label} ends at {number(one.y[-1])}" for one in panel.series if one.y and not isnan(one.y[-1])
     ]
     return f"{panel.y_label} against {panel.x_label}: {'; '.join(parts) or 'no curve'}."

@@ -20,6 +20,9 @@ from reports.signflip import sign_flip_tails
 from reports.wildbootstrap import WEIGHTS, drawn, enumerated, wild_bootstrap_tails
 
 NEAR = (0.1, -0.3, 0.4, 0.0, 0.2)
+SHOES_A = (13.2, 8.2, 10.9, 14.3, 10.7, 6.6, 9.5, 10.8, 8.8, 13.3)
+SHOES_B = (14.0, 8.8, 11.2, 14.2, 11.8, 6.4, 9.8, 11.3, 9.3, 13.6)
+"""Wear of two soles on the feet of ten boys."""
 SLEEP = (-1.2, -2.4, -1.3, -1.3, 0.0, -1.0, -1.8, -0.8, -4.6, -1.4)
 """Student's sleep data as R ships them: extra hours under drug 1 less those under drug 2."""
 
@@ -129,6 +132,23 @@ def test_the_sleep_data_give_the_t_test_of_r() -> None:
         pytest.approx(-2.4598858, abs=5e-7),
         pytest.approx(-0.7001142, abs=5e-7),
     )
+
+
+def test_the_shoes_give_the_paired_t_test_of_pbkrtest() -> None:
+    """The paired t test of MASS's `shoes` (Box, Hunter and Hunter 1978), as pbkrtest 0.5.3 prints it.
+
+    Vignette "01 - Introduction to pbkrtest": estimate -0.41, statistic -3.35, p 0.00854, df 9, interval
+    -0.687 to -0.133.
+    """
+    interval = paired_t(np.array(SHOES_A) - np.array(SHOES_B))
+    assert interval.estimate == pytest.approx(-0.41, abs=5e-10)
+    assert interval.estimate / interval.se == pytest.approx(-3.35, abs=5e-3)
+    assert interval.df == 9
+    assert p_value(interval, "two_sided") == pytest.approx(0.00854, abs=5e-6)
+    assert (interval.low, interval.high) == (pytest.approx(-0.687, abs=5e-4), pytest.approx(-0.133, abs=5e-4))
+    # With the sd over S instead of S - 1, t would be -3.53.
+    population = (np.array(SHOES_A) - np.array(SHOES_B)).std() / np.sqrt(10)
+    assert interval.estimate / population == pytest.approx(-3.53, abs=5e-3)
 
 
 def test_no_difference_found_is_not_equivalence() -> None:

@@ -184,6 +184,20 @@ def test_benchmarks_are_nested_and_weighted() -> None:
     assert crossed([one, two], [0.25, 0.75]).estimate != pytest.approx(pooled.mean())
 
 
+def test_benchmarks_share_their_seeds() -> None:
+    """Seed means 1, 3 on one benchmark and 2.5, 1.5 on the other: d is 1.75, 2.25, with standard error .25.
+
+    The mean of the benchmarks' own errors would be .75, and seeds drawn for each apart would give .559.
+    """
+    one, two = np.array([[1.0, 1.0], [3.0, 3.0]]), np.array([[2.5, 2.5], [1.5, 1.5]])
+    found = paired_t(seed_means([one, two], [0.5, 0.5]))
+    assert found.se == pytest.approx(0.25)
+    own = [paired_t(block.mean(axis=1)).se for block in (one, two)]
+    assert np.mean(own) == pytest.approx(0.75)
+    assert sqrt(sum((0.5 * se) ** 2 for se in own)) == pytest.approx(0.559017, abs=5e-7)
+    assert crossed_variance([one, two], [0.5, 0.5]).seeds == pytest.approx(0.25**2)
+
+
 def test_crossed_needs_two_seeds_and_two_problems() -> None:
     assert isnan(crossed([np.ones((1, 5))], [1.0]).low)
     assert isnan(crossed([np.ones((5, 1))], [1.0]).low)
