@@ -124,7 +124,7 @@ def test_the_schema_accepts_studies_and_an_arm_without_a_kind_and_refuses_unknow
     assert not fits(schema, schema, data)
 
 
-@pytest.mark.parametrize("variant", ["files", "builtin"])
+@pytest.mark.parametrize("variant", ["files", "builtin", "dense-rewards"])
 def test_the_starter_can_be_locked_as_it_stands(tmp_path: Path, variant: Variant) -> None:
     for name, text in starter_files(variant).items():
         (tmp_path / name).write_text(text)
