@@ -70,6 +70,9 @@ class Evaluation(Section):
     """Caps in tokens at which accuracy is shown; left out, ten up to the largest `max_new_tokens`."""
     max_batch: Count = 1024
     """Sequences decoded at once in evaluation."""
+    reevaluate: bool = False
+    """Evaluate the start policy and those at the budgets once more, under other sampling noise: how far the
+    two differ is the noise of measuring. No verdict uses the second evaluation."""
 
 
 class DataStatus(Section):
