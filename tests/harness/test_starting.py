@@ -12,7 +12,6 @@ from prereg.problems import Refused
 from prereg.source import load_study
 from prereg.starter import Variant
 
-
 IDS: dict[Variant, str] = {"files": "my-study", "builtin": "arithmetic", "dense-rewards": "dense-rewards"}
 
 
