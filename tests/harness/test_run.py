@@ -180,7 +180,7 @@ def test_what_is_read_is_measured_twice_and_nothing_else_changes(base: RunLedger
     """The start and the budgets, not the point of the grid at 4 updates; the first samples as without it."""
     again = run(tmp_path, evaluation=TWICE)
     for table in ("updates", "readings", "evaluations", "samples", "sequences", "tokens"):
-        assert rows(again, table) == rows(base, table)
+        assert repr(rows(again, table)) == repr(rows(base, table)), table
     read = {0, *(r["step"] for r in rows(again, "readings"))}
     found = rows(again, "reevaluations")
     assert {r["step"] for r in found} == read
