@@ -178,3 +178,8 @@ def test_reading_a_plan_loads_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_an_arm_on_other_seeds_names_them() -> None:
+    study = loaded(("base: {role: control}", "base: {role: control, seed_offset: 1000}")).study
+    assert "`seed_offset`: trains on the seeds 1001, 1002, 1003" in render_plan(study)
