@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from harness.meter import RunMeter
 from prereg.sources import Benchmark
@@ -15,6 +16,9 @@ from trainers.engines import Engine, Sampling
 from trainers.flops import ModelShape, attended_causally, attended_decoding
 from trainers.noise import sequence_key
 from trainers.types import Completion, Grade, Grader, Prompt, Request
+
+Noise = Literal["evaluation", "re-evaluation"]
+"""Which noise samples are drawn with: that of every reading, or another one."""
 
 PROBLEMS_AT_ONCE = 256
 """Problems whose samples are held in memory together; sampling is batched within."""
@@ -46,7 +50,14 @@ class BenchmarkResult:
 
 
 def evaluate(
-    task: BenchmarkTask, engine: Engine, meter: RunMeter, shape: ModelShape, *, seed: int, max_batch: int
+    task: BenchmarkTask,
+    engine: Engine,
+    meter: RunMeter,
+    shape: ModelShape,
+    *,
+    seed: int,
+    max_batch: int,
+    noise: Noise = "evaluation",
 ) -> BenchmarkResult:
     """Sample and grade the benchmark under the engine's present policy, on the account of `evaluation`."""
     count = task.spec.samples
@@ -60,7 +71,7 @@ def evaluate(
         with meter.phase("evaluate", "evaluation"):
             completions = engine.generate(
                 [
-                    Request(p.token_ids, sequence_key(seed, "evaluation", task.name, p.id, sample))
+                    Request(p.token_ids, sequence_key(seed, noise, task.name, p.id, sample))
                     for p, sample in zip(prompts, samples, strict=True)
                 ],
                 sampling,

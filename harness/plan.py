@@ -69,8 +69,12 @@ def plan_of(study: Study, problems: dict[str, int]) -> Plan:
 
 
 def evaluations_of(study: Study) -> int:
-    """Evaluations of a run, at most: the start, every budget, and the grid up to the budget on its axis."""
-    return 1 + len(study.budget.declared()) + _grid_points(study)
+    """Evaluations of a run, at most: the start, every budget, and the grid up to the budget on its axis.
+
+    The start and the budgets count twice where they are measured twice.
+    """
+    read = 1 + len(study.budget.declared())
+    return read * (2 if study.evaluation.reevaluate else 1) + _grid_points(study)
 
 
 def _arm_cost(study: Study, arm: str, model: str, budgets: dict[str, float]) -> ArmCost:

@@ -52,7 +52,8 @@ def prepare_cell(study: Study, study_folder: Path, cell: Cell, graders: ExitStac
     model = study.models[cell.model]
     source = model_folder(model, study_folder)
     tokenizer = load_tokenizer(source, remote_code=model.remote_code)
-    policy = _load_policy(study, cell, spec, source, device)
+    seed = study.training_seed(cell.arm, cell.seed)
+    policy = _load_policy(study, cell, spec, source, device, seed)
     prompts = make_prompts(load_task(study.data.training.source, study_folder).items, model, tokenizer)
     _check_room(policy, "training", prompts, spec.max_new_tokens)
     _check_enough(prompts, spec)
@@ -66,7 +67,7 @@ def prepare_cell(study: Study, study_folder: Path, cell: Cell, graders: ExitStac
     graders.callback(engine.close)
     meter = RunMeter(make_clock(study.budget.clock, device.type, engine.processes))
     grader = graders.enter_context(make_grader(study.data.training.grader))
-    learner = Learner(spec, policy, engine, prompts, grader, meter, cell.seed)
+    learner = Learner(spec, policy, engine, prompts, grader, meter, seed)
     return PreparedCell(spec, policy, learner, benchmarks, meter)
 
 
@@ -82,10 +83,12 @@ def _device(study: Study, spec: Trainer) -> torch.device:
     return torch.device(study.environment.device)
 
 
-def _load_policy(study: Study, cell: Cell, spec: Trainer, source: Path, device: torch.device) -> Policy:
+def _load_policy(
+    study: Study, cell: Cell, spec: Trainer, source: Path, device: torch.device, seed: int
+) -> Policy:
     try:
         return Policy.load(
-            source, dtype=study.models[cell.model].dtype, adapter=spec.adapter, device=device, seed=cell.seed,
+            source, dtype=study.models[cell.model].dtype, adapter=spec.adapter, device=device, seed=seed,
             logits_chunk=spec.logits_chunk, gradient_checkpointing=spec.gradient_checkpointing,
             remote_code=study.models[cell.model].remote_code,
         )  # fmt: skip

@@ -192,3 +192,26 @@ def _token_columns(result: UpdateResult, sizes: NDArray[Any]) -> dict[str, Ragge
             columns["margin"][end - size : end] = record.margin
             columns["credit"][end - size : end] = record.credit
     return {name: Ragged(values, sizes) for name, values in columns.items()}
+
+
+def record_reevaluation(
+    ledger: LedgerWriter, results: Sequence[BenchmarkResult], cost: Cost, occasion: str
+) -> None:
+    """The second evaluation of the policy whose cost is `cost`: counts by problem, in the problems' order."""
+    for result in results:
+        each = result.samples_per_problem
+        starts = range(0, len(result.problem_ids), each)
+        states = [[g.state for g in result.grades[start : start + each]] for start in starts]
+        ledger.append(
+            "reevaluations",
+            {
+                "step": cost.updates,
+                "benchmark": result.benchmark,
+                "occasion": occasion,
+                "problem_id": [result.problem_ids[start] for start in starts],
+                "samples": each,
+                "correct": [found.count("correct") for found in states],
+                "failed": [found.count("grader_error") for found in states],
+                "generated_tokens": [sum(result.generated_tokens[start : start + each]) for start in starts],
+            },
+        )

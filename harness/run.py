@@ -12,10 +12,10 @@ import torch
 
 from harness.budget import BudgetReading, fraction_spent, readings_of_step
 from harness.cells import Cell
-from harness.evaluation import BenchmarkTask, evaluate
+from harness.evaluation import BenchmarkResult, BenchmarkTask, Noise, evaluate
 from harness.ledger.writer import LedgerWriter
 from harness.meter import Cost, RunMeter
-from harness.recording import record_costs, record_evaluation, record_update
+from harness.recording import record_costs, record_evaluation, record_reevaluation, record_update
 from prereg.study import Study
 from prereg.trainer import VllmEngine
 from trainers.checkpoint import DamagedCheckpoint, load_checkpoint, load_reward, save_checkpoint, save_weights
@@ -39,6 +39,8 @@ class RunState:
     open_budgets: dict[str, float] = field(default_factory=dict)
     evaluated: set[int] = field(default_factory=set)
     """Steps whose policy has been evaluated."""
+    reevaluated: set[int] = field(default_factory=set)
+    """Steps whose policy has been evaluated a second time."""
     next_grid: float = 0.0
     """Coordinate of the next evaluation of the grid."""
 
@@ -49,6 +51,7 @@ class RunState:
             "cost": [cost.updates, cost.generated_tokens, cost.device_seconds, cost.train_flops],
             "open_budgets": self.open_budgets,
             "evaluated": sorted(self.evaluated),
+            "reevaluated": sorted(self.reevaluated),
             "next_grid": self.next_grid,
             "selection": selection,
         }
@@ -56,7 +59,10 @@ class RunState:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RunState:
         """The inverse of `to_json`."""
-        return cls(Cost(*data["cost"]), data["open_budgets"], set(data["evaluated"]), data["next_grid"])
+        return cls(
+            Cost(*data["cost"]), data["open_budgets"], set(data["evaluated"]), set(data["reevaluated"]),
+            data["next_grid"],
+        )  # fmt: skip
 
 
 class Run:
@@ -187,22 +193,42 @@ class Run:
 
     def _evaluate(self, cost: Cost, step: int, occasion: tuple[str, ...]) -> None:
         """Evaluate the present policy, whose cost is `cost`, unless that is done; `step` bears the time."""
-        if cost.updates in self.state.evaluated:
+        due = cost.updates not in self.state.evaluated
+        # A point of the curves is measured once; what is read is measured twice if the study asks.
+        again = (
+            self.study.evaluation.reevaluate
+            and set(occasion) != {"grid"}
+            and cost.updates not in self.state.reevaluated
+        )
+        if not due and not again:
             return
-        settings = self.study.evaluation
-        results = self._with_engine(
+        if due:
+            results = self._measure("evaluation")
+            with self.meter.phase("evaluate", "evaluation"):
+                digest = self.learner.policy.digest()
+                record_evaluation(self.ledger, results, cost, digest, " ".join(occasion))
+            self.state.evaluated.add(cost.updates)
+            self._take(step, updates=0)  # an engine that dies later loses only what is not yet written
+        if again:
+            results = self._measure("re-evaluation")
+            read = " ".join(name for name in occasion if name != "grid")
+            with self.meter.phase("evaluate", "evaluation"):
+                record_reevaluation(self.ledger, results, cost, read)
+            self.state.reevaluated.add(cost.updates)
+            self._take(step, updates=0)
+
+    def _measure(self, noise: Noise) -> list[BenchmarkResult]:
+        """The present policy's samples of every benchmark, graded."""
+        most = self.study.evaluation.max_batch
+        return self._with_engine(
             lambda: [
                 evaluate(
                     task, self.learner.engine, self.meter, self.learner.shape, seed=self.cell.seed,
-                    max_batch=settings.max_batch,
+                    max_batch=most, noise=noise,
                 )
                 for task in self.benchmarks
             ]
         )  # fmt: skip
-        with self.meter.phase("evaluate", "evaluation"):
-            record_evaluation(self.ledger, results, cost, self.learner.policy.digest(), " ".join(occasion))
-        self.state.evaluated.add(cost.updates)
-        self._take(step, updates=0)
 
     def _record_reading(self, reading: BudgetReading, weights: Weights | None) -> None:
         del self.state.open_budgets[reading.axis]

@@ -212,7 +212,10 @@ def _arms(study: Study) -> Iterator[str]:
             before = _value(shared[field]) if field in shared else "(not there)"
             after = _value(own[field]) if field in own else "(not there)"
             yield f"    - `{field}`: {after} instead of {before}"
-        if not fields:
+        if arm.seed_offset:
+            moved = _listed([study.training_seed(name, seed) for seed in study.seeds])
+            yield f"    - `seed_offset`: trains on the seeds {moved}"
+        elif not fields:
             yield "    - no difference"
     yield ""
     runs = len(study.arms) * len(study.models) * len(study.seeds)
@@ -287,6 +290,8 @@ def _budget(study: Study) -> Iterator[str]:
         yield "- The clock is counted, not measured: a rehearsal."
     if grid := study.evaluation.grid:
         yield f"- Evaluated besides every {_number(grid.every)} {AXIS_WORDS[grid.axis][1]}, for the curves."
+    if study.evaluation.reevaluate:
+        yield "- The start policy and those at the budgets are evaluated twice, for the noise of measuring."
     yield f"- pass@k is shown for k = {_listed(study.evaluation.pass_k)}."
 
 

@@ -9,8 +9,10 @@ from typing import Literal
 
 from prereg.schema import schema_text
 
-Variant = Literal["files", "builtin"]
-"""`files`: problems in two JSON lines files of one's own. `builtin`: the generated task."""
+Variant = Literal["files", "builtin", "dense-rewards"]
+"""`files`: problems in two JSON lines files of one's own. `builtin`, `dense-rewards`: the generated task."""
+
+_ON_THE_GENERATED_TASK = {"builtin": "study-builtin.yaml", "dense-rewards": "study-dense-rewards.yaml"}
 
 TRAIN_ROWS = 120
 TEST_ROWS = 24
@@ -18,8 +20,8 @@ TEST_ROWS = 24
 
 def starter_files(variant: Variant = "files") -> dict[str, str]:
     """The files to write, by name: the study, its schema for editors and, for `files`, example problems."""
-    if variant == "builtin":
-        return {"study.yaml": _template("study-builtin.yaml"), "study.schema.json": schema_text()}
+    if variant in _ON_THE_GENERATED_TASK:
+        return {"study.yaml": _template(_ON_THE_GENERATED_TASK[variant]), "study.schema.json": schema_text()}
     rows = list(_chains())
     return {
         "study.yaml": _template("study.yaml"),

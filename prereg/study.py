@@ -27,6 +27,9 @@ class Arm(Section):
     """In words, for the report."""
     trainer: dict[str, Any] = Field(default_factory=dict)
     """Fields of `trainer` that this arm sets differently, nested as there."""
+    seed_offset: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """Added to every data seed for training. An arm equal to the control but for this is an A/A arm: what
+    differs between the two is the luck of the prompts and the sampling. Evaluation noise stays shared."""
 
 
 class Budget(Section):
@@ -67,6 +70,9 @@ class Evaluation(Section):
     """Caps in tokens at which accuracy is shown; left out, ten up to the largest `max_new_tokens`."""
     max_batch: Count = 1024
     """Sequences decoded at once in evaluation."""
+    reevaluate: bool = False
+    """Evaluate the start policy and those at the budgets once more, under other sampling noise: how far the
+    two differ is the noise of measuring. No verdict uses the second evaluation."""
 
 
 class DataStatus(Section):
@@ -147,6 +153,10 @@ class Study(Section):
         their place before anything else calls this.
         """
         return merged_trainer(self.trainer, self.arms[arm].trainer)
+
+    def training_seed(self, arm: str, seed: int) -> int:
+        """The seed from which an arm's run of a data seed draws its prompts and its sampling noise."""
+        return seed + self.arms[arm].seed_offset
 
     def weights(self, names: tuple[str, ...] | None = None) -> dict[str, float]:
         """Benchmark weights, summing to 1, over `names` or all benchmarks, in the study's order."""

@@ -10,13 +10,16 @@ from reports import words
 from reports.comparisons import compare_all
 from reports.content import ReportContent, Section
 from reports.details import read_details
+from reports.forecasts import read_forecasts
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
 from reports.ledger import read_ledger
+from reports.remeasured import read_again
 from reports.scores import Evidence, in_order
 from reports.sections import (
     accuracy,
     along,
+    controlarms,
     costs,
     design,
     deviations,
@@ -28,6 +31,7 @@ from reports.sections import (
     progress,
     ranking,
     regression,
+    selection,
     sideeffects,
     strata,
     verdicts,
@@ -94,8 +98,10 @@ def build_report(inputs: ReportInputs) -> ReportContent:
             exploratory(accuracy.build(evidence)),
             exploratory(length.build(evidence, details, comparisons, adjusted)),
             *([exploratory(by_difficulty)] if by_difficulty is not None else []),
+            exploratory(controlarms.build(evidence, read_again(inputs.connection))),
             sideeffects.build(evidence, checked),
             costs.build(evidence),
+            *_optional(selection.build(evidence, read_forecasts(inputs.connection))),
             *_optional(gradient.build(evidence, inputs.gradient_tests)),
             flow.build(evidence),
             *([twice] if (twice := grading.build(inputs.again)) is not None else []),

@@ -66,6 +66,27 @@ def mean_step_curve(runs: list[tuple[Floats, Floats]], upto: float) -> tuple[Flo
     return grid, readings
 
 
+def lead_changes(
+    first: tuple[Floats, Floats], second: tuple[Floats, Floats]
+) -> tuple[tuple[float, int], ...]:
+    """Where the lead between two step curves begins or changes: costs, and the sign of first less second.
+
+    Each curve is costs and values, both of shape (points,), as steps. Compared are the costs at which one of
+    the two changes, from where both have a value. A tie changes nothing: the lead passes at the cost at
+    which the other curve is first strictly above. So two entries or more mean that the curves cross, at
+    the second and each later one.
+    """
+    grid = np.union1d(first[0], second[0])
+    grid = grid[grid >= max(first[0][0], second[0][0])]
+    heights = [value[np.searchsorted(cost, grid, side="right") - 1] for cost, value in (first, second)]
+    found: list[tuple[float, int]] = []
+    for cost, difference in zip(grid.tolist(), (heights[0] - heights[1]).tolist(), strict=True):
+        sign = int(np.sign(difference))
+        if sign and (not found or found[-1][1] != sign):
+            found.append((cost, sign))
+    return tuple(found)
+
+
 def _normalised(area: float, start: float, budget: float) -> float:
     return area / (budget - start) if budget > start else float("nan")
 

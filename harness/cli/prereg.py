@@ -20,7 +20,10 @@ def register(app: App) -> None:
 
 @group.command
 def init(
-    path: Path = Path("study.yaml"), *, example: Literal["files", "builtin"] = "files", json: bool = False
+    path: Path = Path("study.yaml"),
+    *,
+    example: Literal["files", "builtin", "dense-rewards"] = "files",
+    json: bool = False,
 ) -> None:
     """Write a commented study file to start from, and what it needs beside it.
 
@@ -29,8 +32,8 @@ def init(
     path
         Where to write it; a file that exists is never overwritten.
     example
-        `files`: a study on problems in JSONL files of your own. `builtin`: the study that comes with the
-        harness.
+        `files`: a study on problems in JSONL files of your own. `builtin`, `dense-rewards`: the
+        studies that come with the harness.
     json
         Print one JSON document.
     """

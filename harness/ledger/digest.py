@@ -49,7 +49,7 @@ def _of_parts(parts: Callable[[str, list[str]], Iterator[pa.Table]]) -> str:
                 for chunk in kept[name].chunks:
                     digests[name].update(chunk)
         for name in columns:
-            if (table, name) != ("evaluations", "occasion"):
+            if name != "occasion":
                 whole.update(f"{table}.{name} {digests[name].hexdigest()}\n".encode())
     return whole.hexdigest()
 
@@ -96,6 +96,8 @@ def _without_times(table: str, part: pa.Table, last_step: int | None, timed_step
         part = part.filter(pc.invert(pc.is_in(part["phase"], pa.array(LEFT_OUT_PHASES))))
     if table == "readings":
         part = part.filter(pc.not_equal(part["axis"], TIME_AXIS))
+    if table == "reevaluations":
+        part = part.filter(pc.not_equal(part["occasion"], TIME_AXIS))
     if timed_steps and table in ("evaluations", "samples"):
         part = part.filter(pc.invert(pc.is_in(part["step"], pa.array(timed_steps, pa.int32()))))
     if last_step is not None:

@@ -27,6 +27,7 @@ ROWS = {
     "evaluations": "one a checkpoint and benchmark",
     "readings": "one a declared budget: which policy is read there, and at what cost",
     "samples": "one a benchmark sample",
+    "reevaluations": "one a problem of a policy that was evaluated twice, where the study asks for it",
     "lost": "one a resumption, or a death of the engine: the work that had to be done again",
     "texts": "one a distinct text, whatever number of rows refer to it",
 }

@@ -114,8 +114,10 @@ def _generated(tables: Mapping[str, pa.Table]) -> dict[tuple[Any, ...], int]:
     found: dict[tuple[Any, ...], int] = {}
     if "sequences" in tables:
         found |= _sums(tables["sequences"], ["step", "purpose"])
-    if "samples" in tables:
-        found[None, "evaluation"] = pc.sum(tables["samples"]["generated_tokens"]).as_py()
+    for name in ("samples", "reevaluations"):
+        if name in tables:
+            tokens = pc.sum(tables[name]["generated_tokens"]).as_py() or 0
+            found[None, "evaluation"] = found.get((None, "evaluation"), 0) + tokens
     return {key: n for key, n in found.items() if n}
 
 

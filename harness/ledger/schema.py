@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-LEDGER_VERSION = 2
-"""2: continuations name what they score; `selections`; what dense rewards scaled by and learned."""
+LEDGER_VERSION = 3
+"""2: continuations name what they score; `selections`; what dense rewards scaled by and learned.
+3: `reevaluations`."""
 
 PURPOSES = ("rollout", "continuation", "screening", "discarded", "evaluation")
 """Every generated token has exactly one. All but `evaluation` are charged to the training budget."""
@@ -182,6 +183,17 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("generated_tokens", _I, "tokens, the end-of-sequence token included"),
         Column("answer", _S, "extracted answer; null if none was found", nullable=True),
         Column("text_digest", pa.binary(8), "key of `texts`"),
+    ),
+    "reevaluations": (
+        Column("run_id", _S, "the run"),
+        Column("step", _I, "updates that the policy had had; its first evaluation stands in `samples`"),
+        Column("benchmark", _S, "name in the study"),
+        Column("occasion", _S, "why: start, or the axes of budgets read there, separated by blanks"),
+        Column("problem_id", _S, "id of the benchmark problem"),
+        Column("samples", _I, "samples drawn under a second noise"),
+        Column("correct", _I, "of them, graded correct"),
+        Column("failed", _I, "of them, those on which the grader failed"),
+        Column("generated_tokens", _I, "tokens of all of them, not charged"),
     ),
     "lost": (
         Column("run_id", _S, "the run"),

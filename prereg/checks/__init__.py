@@ -47,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     scoreboards.scoreboard_measures_nothing_itself,
     hypotheses.seeds_enough_for_a_test,
     hypotheses.seeds_are_fresh,
+    hypotheses.offsets_reach_other_seeds,
     families.gates_have_no_cycle,
     families.families_are_used,
     families.members_share_the_alpha,

@@ -33,7 +33,8 @@ def replication_names_its_lock(loaded: LoadedStudy) -> Iterator[Problem]:
 def arms_differ(loaded: LoadedStudy) -> Iterator[Problem]:
     """The two arms of a hypothesis are two, and train differently unless one is a negative control.
 
-    A negative control may equal the other arm: the A/A comparison, whose effect is 0 by construction.
+    A negative control may equal the other arm. That is the A/A comparison: with a `seed_offset` its effect is
+    the noise of training, and without one it is 0 by construction.
     """
     study = loaded.study
     for index, hypothesis in enumerate(study.hypotheses):
@@ -153,6 +154,23 @@ def seeds_are_fresh(loaded: LoadedStudy) -> Iterator[Problem]:
             yield loaded.problem(
                 message, "seeds", position, hint="Choose seeds whose results nobody has seen."
             )
+
+
+def offsets_reach_other_seeds(loaded: LoadedStudy) -> Iterator[Problem]:
+    """An A/A arm trains on seeds of its own: not those of the study or of a pilot, and such as exist."""
+    study = loaded.study
+    for name, arm in study.arms.items():
+        if arm.seed_offset == 0:
+            continue
+        shifted = {study.training_seed(name, seed) for seed in study.seeds}
+        taken = sorted(shifted & {*study.seeds, *study.data_status.pilot_seeds})
+        if taken:
+            message = f"with its offset the arm `{name}` trains on the seed {taken[0]}, which is used already"
+            hint = "Choose an offset beyond the seeds of the study and its pilots, such as 1000."
+            yield loaded.problem(message, "arms", name, "seed_offset", hint=hint)
+        elif max(shifted) >= 2**31:
+            message = f"with its offset the arm `{name}` trains on the seed {max(shifted)}, past the largest"
+            yield loaded.problem(message, "arms", name, "seed_offset", hint="Seeds end at 2147483647.")
 
 
 def _benchmarks(loaded: LoadedStudy, hypothesis: Hypothesis) -> Iterator[tuple[str, Benchmark]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reports.content import Column, Section, Table, Value
 from reports.ledger import Cost, total
 from reports.scores import Evidence
+from reports.sections import efficiency
 from reports.sections.common import Group, groups, with_model
 
 UNCHARGED_PHASES = ("evaluate", "checkpoint")
@@ -26,7 +27,18 @@ _PURPOSES = ("rollout", "continuation", "screening", "discarded", "evaluation")
 
 def build(evidence: Evidence) -> Section:
     """The section."""
-    return Section("costs", "What it cost", (_by_purpose(evidence), _by_phase(evidence), _lost(evidence)))
+    return Section(
+        "costs",
+        "What it cost",
+        (
+            _by_purpose(evidence),
+            _by_phase(evidence),
+            efficiency.updates_at_budgets(evidence),
+            efficiency.cost_of_a_point(evidence),
+            efficiency.crossings(evidence),
+            _lost(evidence),
+        ),
+    )
 
 
 def _of(evidence: Evidence, group: Group, *, phase: str | None = None, purpose: str | None = None) -> Cost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from prereg.study import Study
+from prereg.study import Arm, Study
 from reports import words
 from reports.content import Block, Column, Listing, Prose, Section, Table, Value
 from reports.scores import Evidence
@@ -48,7 +48,7 @@ def build(evidence: Evidence) -> Section:
             Column("description", "Description"),
         ),
         tuple(
-            (name, arm.role, "; ".join(flat(arm.trainer)) or "nothing", arm.description or "")
+            (name, arm.role, "; ".join(_differences(arm)) or "nothing", arm.description or "")
             for name, arm in study.arms.items()
         ),
     )
@@ -133,6 +133,12 @@ def _test_words(study: Study) -> tuple[str, ...]:
         s.kind for h in study.hypotheses for s in h.sensitivity
     }
     return tuple(dict.fromkeys(text for kind, text in _TEST_WORDS.items() if kind in kinds))
+
+
+def _differences(arm: Arm) -> list[str]:
+    """What the arm sets differently, its seeds included."""
+    moved = [f"seed_offset = {arm.seed_offset}"] if arm.seed_offset else []
+    return [*flat(arm.trainer), *moved]
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> list[str]:

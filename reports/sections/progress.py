@@ -35,7 +35,13 @@ def build(evidence: Evidence) -> Section:
             ]
             for group, one in drawn:
                 rows.extend(
-                    (*lead(group), axis, x, Estimate(y, low, high), len(_curves(evidence, group, axis)))
+                    (
+                        *lead(group),
+                        axis,
+                        x,
+                        Estimate(y, low, high),
+                        len(curves_to_budget(evidence, group, axis)),
+                    )
                     for x, y, low, high in zip(one.x, one.y, one.low, one.high, strict=True)
                 )
             suffix = f", {model}" if len(evidence.study.models) > 1 else ""
@@ -67,7 +73,7 @@ def build(evidence: Evidence) -> Section:
     return Section("curves", "Accuracy against compute", tuple(blocks))
 
 
-def _curves(evidence: Evidence, group: Group, axis: Axis) -> list[tuple[np.ndarray, np.ndarray]]:
+def curves_to_budget(evidence: Evidence, group: Group, axis: Axis) -> list[tuple[np.ndarray, np.ndarray]]:
     """The curves of the runs that reached the budget."""
     runs = [run.run_id for run in group.runs if not isinstance(reading(evidence, run.run_id, axis), str)]
     return [found for run in runs if (found := curve(evidence, run, axis)) is not None]
@@ -75,7 +81,7 @@ def _curves(evidence: Evidence, group: Group, axis: Axis) -> list[tuple[np.ndarr
 
 def _series(evidence: Evidence, group: Group, axis: Axis) -> Series | None:
     budget = evidence.study.budget.declared()[axis]
-    found = _curves(evidence, group, axis)
+    found = curves_to_budget(evidence, group, axis)
     if not found:
         return None
     cost, readings = mean_step_curve(found, budget)

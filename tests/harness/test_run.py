@@ -171,3 +171,67 @@ def test_a_real_clock_charges_cpu_seconds_and_leaves_evaluation_out(tmp_path: Pa
     assert rows(ledger, "updates")[-1]["cum_device_seconds"] == pytest.approx(charged, rel=1e-6)
     assert sum(c["device_seconds"] for c in costs if c["phase"] == "evaluate") > 0
     assert {c["device_kind"] for c in costs} == {"cpu"}
+
+
+TWICE = {"grid": {"axis": "updates", "every": 3}, "pass_k": [1, 2, 4], "reevaluate": True}
+
+
+def test_what_is_read_is_measured_twice_and_nothing_else_changes(base: RunLedger, tmp_path: Path) -> None:
+    """The start and the budgets, not the points of the grid at 3 and 6; the first samples as without it."""
+    again = run(tmp_path, evaluation=TWICE)
+    for table in ("updates", "readings", "sequences", "tokens"):
+        assert repr(rows(again, table)) == repr(rows(base, table)), table
+    read = {0, *(r["step"] for r in rows(again, "readings"))}
+    assert {3, 6} <= {e["step"] for e in rows(again, "evaluations")} - read
+    for ledger in (base, again):
+        assert read <= {s["step"] for s in rows(ledger, "samples")}
+    mine, theirs = ([s for s in rows(one, "samples") if s["step"] in read] for one in (again, base))
+    assert mine == theirs
+    found = rows(again, "reevaluations")
+    assert {r["step"] for r in found} == read
+    assert len(found) == len(read) * 2 * 5
+    assert {r["samples"] for r in found} == {4}
+    first = [
+        sum(
+            s["correct"]
+            for s in rows(again, "samples")
+            if s["step"] == 0 and s["problem_id"] == r["problem_id"]
+        )
+        for r in found
+        if r["step"] == 0
+    ]
+    second = [r["correct"] for r in found if r["step"] == 0]
+    assert first != second, "a second evaluation under the same noise would measure nothing"
+
+
+def test_a_second_evaluation_is_on_the_account_of_evaluation(base: RunLedger, tmp_path: Path) -> None:
+    again = run(tmp_path, evaluation=TWICE)
+    spent = sum(c["generated_tokens"] for c in rows(again, "costs") if c["purpose"] == "evaluation")
+    first = sum(s["generated_tokens"] for s in rows(again, "samples"))
+    assert spent - first == sum(r["generated_tokens"] for r in rows(again, "reevaluations")) > 0
+    assert (
+        rows(again, "updates")[-1]["cum_generated_tokens"]
+        == rows(base, "updates")[-1]["cum_generated_tokens"]
+    )
+
+
+def test_an_arm_on_other_seeds_trains_as_those_and_is_measured_as_the_others(
+    base: RunLedger, tmp_path: Path
+) -> None:
+    """Seed 1 with an offset of 6 trains as seed 7 would; its evaluation shares the noise of seed 1."""
+    arms = {
+        "grpo": {"role": "control"},
+        "again": {"role": "negative_control", "seed_offset": 6},
+        "mcpo": tiny()["arms"]["mcpo"],
+    }
+    shifted = run(tmp_path / "a", 1, arms=arms)
+    seventh = run(tmp_path / "b", 0, seeds=[7, 8])
+
+    def trained(ledger: RunLedger) -> list[tuple[Any, ...]]:
+        return [(r["step"], r["prompt_id"], r["sample"], r["text_digest"]) for r in rows(ledger, "sequences")]
+
+    def at_start(ledger: RunLedger) -> list[Any]:
+        return [s["text_digest"] for s in rows(ledger, "samples") if s["step"] == 0]
+
+    assert trained(shifted) == trained(seventh) != trained(base)
+    assert at_start(shifted) == at_start(base) != at_start(seventh)

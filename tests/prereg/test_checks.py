@@ -144,6 +144,24 @@ REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
     (hypotheses.seeds_enough_for_a_test, (("seeds: [1, 2, 3]", "seeds: [1]"),), "seeds", "at least two"),
     (hypotheses.seeds_are_fresh, (("seeds: [1, 2, 3]", "seeds: [1, 2, 1]"),), "seeds.2", "twice"),
     (hypotheses.seeds_are_fresh, (("seeds: [1, 2, 3]", "seeds: [1, 91, 3]"),), "seeds.1", "pilot"),
+    (
+        hypotheses.offsets_reach_other_seeds,
+        (("base: {role: control}", "base: {role: control, seed_offset: 2}"),),
+        "arms.base.seed_offset",
+        "the seed 3",
+    ),
+    (
+        hypotheses.offsets_reach_other_seeds,
+        (("base: {role: control}", "base: {role: control, seed_offset: 88}"),),
+        "arms.base.seed_offset",
+        "the seed 90",
+    ),
+    (
+        hypotheses.offsets_reach_other_seeds,
+        (("base: {role: control}", "base: {role: control, seed_offset: 2147483646}"),),
+        "arms.base.seed_offset",
+        "past the largest",
+    ),
     (families.gates_have_no_cycle, (extra("gate: first"),), "hypotheses.0.gate", "`first` -> `first`"),
     (families.families_are_used, (FAMILY,), "families.f", "no hypothesis belongs"),
     (
@@ -256,8 +274,9 @@ def test_the_good_study_passes() -> None:
     checks.check(loaded())
 
 
-def test_the_study_that_comes_with_the_project_passes() -> None:
-    checks.check(load_study(Path(__file__).parents[2] / "studies" / "arithmetic.yaml"))
+@pytest.mark.parametrize("name", ["arithmetic.yaml", "dense-rewards-arithmetic.yaml"])
+def test_the_studies_that_come_with_the_project_pass(name: str) -> None:
+    checks.check(load_study(Path(__file__).parents[2] / "studies" / name))
 
 
 @pytest.mark.parametrize(("rule", "changes", "field", "words"), REFUSALS)

@@ -124,7 +124,7 @@ def test_the_schema_accepts_studies_and_an_arm_without_a_kind_and_refuses_unknow
     assert not fits(schema, schema, data)
 
 
-@pytest.mark.parametrize("variant", ["files", "builtin"])
+@pytest.mark.parametrize("variant", ["files", "builtin", "dense-rewards"])
 def test_the_starter_can_be_locked_as_it_stands(tmp_path: Path, variant: Variant) -> None:
     for name, text in starter_files(variant).items():
         (tmp_path / name).write_text(text)
@@ -178,3 +178,8 @@ def test_reading_a_plan_loads_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_an_arm_on_other_seeds_names_them() -> None:
+    study = loaded(("base: {role: control}", "base: {role: control, seed_offset: 1000}")).study
+    assert "`seed_offset`: trains on the seeds 1001, 1002, 1003" in render_plan(study)

@@ -6,11 +6,13 @@ from dataclasses import replace
 from math import isnan, sqrt
 from typing import Any
 
+import numpy as np
 import pytest
 
 from prereg.problems import Refused
 from reports.build import build_report
 from reports.content import Estimate, ReportContent, Table
+from reports.curves import lead_changes
 from reports.inputs import Event
 from reports.ledger import Cost, total
 from tests.reports.conftest import Case, make_case, run_id
@@ -154,6 +156,63 @@ def test_sums_of_floats_do_not_depend_on_their_order() -> None:
     costs = [Cost(device_seconds=x) for x in (1e16, 1.0, -1e16, 1.0)]
     assert total(costs).device_seconds == total(costs[::-1]).device_seconds == 2.0
     assert sum(cost.device_seconds for cost in costs) != 2.0
+
+
+def test_updates_reached_at_each_budget(content: ReportContent) -> None:
+    """50,000 tokens buy 90 updates of 550, with 500 tokens left."""
+    tokens = one_row(content, "updates_at_budgets", arm="mcpo", budget=50_000)
+    assert (tokens["updates"], tokens["fewest"], tokens["most"], tokens["seeds"]) == (90, 90, 90, 5)
+    assert tokens["used"] == pytest.approx(0.99)
+    assert one_row(content, "updates_at_budgets", arm="mcpo", budget=100)["used"] == 1
+
+
+def test_the_price_of_a_point_is_a_ratio_of_sums(content: ReportContent) -> None:
+    """mcpo gains 30, 30, 30, 40, 40 points with 49,500 tokens each: 247,500 / 170, and 90 s / 170."""
+    row = one_row(content, "cost_of_a_point", arm="mcpo", read_at="50,000 generated tokens")
+    assert row["gain"].value == pytest.approx(34)
+    assert row["tokens"] == 49_500
+    assert row["tokens_per_point"] == pytest.approx(247_500 / 170)
+    assert row["seconds_per_point"] == pytest.approx(90 / 170)
+    assert row["tokens_per_point"] != pytest.approx((3 * 49_500 / 30 + 2 * 49_500 / 40) / 5), "mean of ratios"
+    assert row["meaning"] == "a price"
+
+
+@pytest.mark.parametrize(
+    ("end", "meaning", "price"),
+    [((1, 1, 1, 1, 1), "no gain", None), ((1, 1, 5, 2, 2), "uncertain", 50_000 / 2)],
+)
+def test_a_point_that_was_not_gained_has_no_price(
+    end: tuple[int, ...], meaning: str, price: float | None
+) -> None:
+    """Gains of -10, -10, 30, 0, 0 points are 2 on average, and their interval holds 0."""
+    case = make_case(lambda arm, seed, step, *_: end[seed - 11] if step else 2)
+    row = one_row(build_report(case.inputs()), "cost_of_a_point", arm="grpo", read_at="100 updates")
+    assert row["meaning"] == meaning
+    assert row["tokens_per_point"] == (None if price is None else pytest.approx(price))
+
+
+def test_where_curves_cross_on_each_axis() -> None:
+    """grpo leads from 50 updates, mcpo from 90 of its own: 49,500 tokens or 18 device-seconds."""
+
+    def right(arm: str, seed: int, step: int, *_: object) -> int:
+        if step == 0:
+            return 2
+        return (3 if step < 60 else 6) if arm == "mcpo" else 4
+
+    rows = table(build_report(make_case(right).inputs()), "crossings")
+    assert [(row["arm"], row["control"]) for row in rows] == [("mcpo", "grpo")] * 3
+    assert [row["first"] for row in rows] == ["grpo"] * 3
+    assert [row["count"] for row in rows] == [1] * 3
+    assert [row["last_crossing"] for row in rows] == pytest.approx([90, 49_500, 18])
+    assert [row["last"] for row in rows] == ["mcpo"] * 3
+    assert [row["gap"] for row in rows] == pytest.approx([20] * 3)
+
+
+def test_a_tie_is_no_crossing() -> None:
+    """The lead is +, tie, +, then -: one crossing, at 4."""
+    cost = np.arange(5.0)
+    changes = lead_changes((cost, np.array([0.0, 2, 2, 3, 3])), (cost, np.array([0.0, 1, 2, 2, 4])))
+    assert changes == ((1.0, 1), (4.0, -1))
 
 
 def test_lost_work_is_shown(case: Case) -> None:
