@@ -69,7 +69,7 @@ def test_hypotheses_come_first_then_deviations_then_the_rest(case: Case) -> None
 def test_what_is_exploratory_carries_a_label_and_no_verdict(case: Case) -> None:
     content = build_report(case.inputs())
     labelled = {section.name for section in content.sections if section.label}
-    assert labelled == {"ranking", "curves", "accuracy", "length", "control_arms"}
+    assert labelled == {"ranking", "curves", "along", "accuracy", "length", "control_arms"}
     page = render_html(content)
     for name in labelled:
         start = page.index(f'<section aria-labelledby="{name}" class="described">')
