@@ -268,8 +268,8 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: froz
 
 
 def _setup(facts: dict[str, Any]) -> Setup | None:
-    """What a run recorded of its making; None before it began."""
-    if not facts:
+    """What a run recorded of its making; None before it began, and for a simulated run, which nothing made."""
+    if not facts or facts.get("simulated"):
         return None
     return Setup(
         str(facts.get("engine", "transformers")), str(facts["device"]), bool(facts["deterministic"]),
