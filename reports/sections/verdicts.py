@@ -66,7 +66,7 @@ def result(
         per_seed=tuple(zip(comparison.seeds, comparison.per_seed, strict=True)),
         score="" if verdict.score is None else _score(verdict.score),
         p=verdict.p,
-        p_name=_P_NAMES.get(hypothesis.test.kind, "p"),
+        p_name=_p_name(hypothesis),
         p_adjusted=verdict.p_adjusted,
         adjusted_name=_adjusted_name(evidence, hypothesis),
         sensitivity=sensitivity(evidence.study, hypothesis, comparison),
@@ -273,6 +273,16 @@ def _p_words(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> st
     text = words.p_equation(verdict.p, kind)
     name = _adjusted_name(evidence, hypothesis)
     return f"{text}, {words.p_equation(verdict.p_adjusted, name)}" if name else text
+
+
+def _p_name(hypothesis: Hypothesis) -> str:
+    """What stands before p on the first page: with the margin or effect that it is about, if not 0."""
+    name = _P_NAMES.get(hypothesis.test.kind, "p")
+    if isinstance(hypothesis.test, BinomialScoreboard) or hypothesis.bound == 0:
+        return name
+    bound = f"{words.number(hypothesis.bound, _digits(hypothesis.bound))} points"
+    about = {"equivalent": f"a margin of {bound}", "non_inferior": f"a loss of {bound}"}
+    return f"against {about.get(hypothesis.direction, f'an effect of {bound}')} · {name}"
 
 
 def _adjusted_name(evidence: Evidence, hypothesis: Hypothesis) -> str:
