@@ -76,6 +76,7 @@ def result(
         reasons=verdict.reasons,
         sentence=_sentence(evidence, hypothesis, comparison, verdict),
         means=_means(hypothesis, comparison),
+        measured=_measured(evidence, hypothesis),
     )
 
 
@@ -126,6 +127,18 @@ def _metric(evidence: Evidence, hypothesis: Hypothesis) -> str:
     names = _benchmarks(evidence, hypothesis)
     samples = tuple(evidence.study.data.benchmarks[name].samples for name in names)
     return words.metric_name(hypothesis.metric, samples)
+
+
+def _measured(evidence: Evidence, hypothesis: Hypothesis) -> str:
+    """What the effect is of: `mcpo less grpo, pass@4 on hard, at equal updates; claimed: greater`."""
+    if isinstance(hypothesis.test, BinomialScoreboard):
+        return ""
+    names, every = _benchmarks(evidence, hypothesis), evidence.study.data.benchmarks
+    over = "all benchmarks" if len(names) == len(every) > 1 else words.joined(names)
+    return (
+        f"{hypothesis.treatment} less {hypothesis.control}, {_metric(evidence, hypothesis)} on {over}, "
+        f"{words.axis_phrase(hypothesis.matched_on)}; claimed: {hypothesis.direction.replace('_', '-')}"
+    )
 
 
 def _where(evidence: Evidence, hypothesis: Hypothesis) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reports.build import build_report
+from reports.html import render_html
 from tests.reports.conftest import Case
 
 
@@ -61,3 +62,14 @@ def test_a_margin_stands_beside_the_p_that_it_made_small(case: Case) -> None:
         "against an effect of 1.5 points · p",
         "p",
     ]
+
+
+def test_what_was_measured_stands_beside_a_statement_that_does_not_say_it(case: Case) -> None:
+    case.plan["evaluation"]["pass_k"] = [1, 2]
+    claims(case, {"metric": {"kind": "pass", "k": 2}, "benchmarks": ["hard"], "direction": "two_sided"}, {})
+    content = build_report(case.inputs())
+    assert [one.measured for one in content.hypotheses] == [
+        "mcpo less grpo, pass@2 on hard, at equal generated tokens; claimed: two-sided",
+        "mcpo less grpo, avg@10 on all benchmarks, at equal generated tokens; claimed: greater",
+    ]
+    assert all(one.measured in render_html(content) for one in content.hypotheses)
