@@ -144,7 +144,7 @@ REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
     (hypotheses.seeds_enough_for_a_test, (("seeds: [1, 2, 3]", "seeds: [1]"),), "seeds", "at least two"),
     (hypotheses.seeds_are_fresh, (("seeds: [1, 2, 3]", "seeds: [1, 2, 1]"),), "seeds.2", "twice"),
     (hypotheses.seeds_are_fresh, (("seeds: [1, 2, 3]", "seeds: [1, 91, 3]"),), "seeds.1", "pilot"),
-    (families.gates_have_no_cycle, (extra("gate: first"),), "hypotheses.0.gate", "`first` -> `first`"),
+    (families.gates_have_no_cycle, (extra("gate: first"),), "hypotheses.0.gate", "remove one of these gates"),
     (families.families_are_used, (FAMILY,), "families.f", "no hypothesis belongs"),
     (
         families.members_share_the_alpha,
