@@ -11,7 +11,7 @@ from harness.chain import read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder
 from harness.ledger.reader import read_run
-from harness.locking import exploratory_runs, power_of_plan, refuse_dirty_code
+from harness.locking import exploratory_runs, power_of_plan, refuse_dirty_code, tried_seeds
 from harness.now import utc_now
 from harness.resolving import resolve_sources
 from harness.roots import RUNNING
@@ -74,6 +74,7 @@ def amend_study(path: Path, reason: str) -> Amended:
     fields = [d.field for d in differences]
     log = read_events(layout.events)
     known = _known(layout, log.events)
+    tried = bool(tried_seeds(layout, present.study) or tried_seeds(layout, loaded.study))
     amendment = Amendment(
         number=len(chain),
         previous=present.sha256,
@@ -81,7 +82,7 @@ def amend_study(path: Path, reason: str) -> Amended:
         reason=reason.strip(),
         known=known,
         changes=tuple(FieldChange(field=d.field, before=d.locked, after=d.present) for d in differences),
-        affected=affected(present.study, loaded.study, fields, known),
+        affected=affected(present.study, loaded.study, fields, known, tried),
         runs_set_aside=sets_runs_aside(fields) and layout.runs.is_dir(),
     )
     power = power_of_plan(loaded, resolved)

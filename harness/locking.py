@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
+from harness.folders import read_json
 from harness.now import utc_now
 from harness.owed import needed_here, settle
 from harness.resolving import Resolved, resolve_sources
@@ -19,6 +20,7 @@ from prereg.layout import StudyLayout
 from prereg.lock import CodeVersion, Lock, LockedPower, make_lock, read_lock, write_lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import LoadedStudy, load_study
+from prereg.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,13 @@ def exploratory_runs(layout: StudyLayout) -> list[str]:
     return sorted(p.name for p in layout.exploratory.iterdir() if (p / "run.json").is_file())
 
 
+def tried_seeds(layout: StudyLayout, study: Study) -> list[int]:
+    """Seeds of the study that its exploratory runs have used: what they would show is known."""
+    runs = (read_json(layout.exploratory / name / "run.json") for name in exploratory_runs(layout))
+    used = {facts.get("seed") for facts in runs if facts is not None}
+    return [seed for seed in study.seeds if seed in used]
+
+
 def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
     """Refuse to lock beside a lock, a log or runs of before, or after runs that the study denies."""
     if layout.lock.exists():
@@ -184,6 +193,22 @@ def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
             f"{layout.exploratory.name} away if it is of another study"
         )
         raise Refused(loaded.problem(message, "data_status", "seen", hint=hint))
+    if used := tried_seeds(layout, loaded.study):
+        hint = (
+            "Choose seeds whose results nobody has seen, or move "
+            f"{layout.exploratory.name} away if it is of another study."
+        )
+        raise Refused(
+            *(
+                loaded.problem(
+                    f"the seed {seed} was used by an exploratory run",
+                    "seeds",
+                    loaded.study.seeds.index(seed),
+                    hint=hint,
+                )
+                for seed in used
+            )
+        )
 
 
 def _other_lock(loaded: LoadedStudy, layout: StudyLayout) -> Path | None:

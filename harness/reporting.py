@@ -268,8 +268,8 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: froz
 
 
 def _setup(facts: dict[str, Any]) -> Setup | None:
-    """What a run recorded of its making; None before it began."""
-    if not facts:
+    """What a run recorded of its making; None before it began, and for a simulated run."""
+    if not facts or facts.get("simulated"):
         return None
     return Setup(
         str(facts.get("engine", "transformers")), str(facts["device"]), bool(facts["deterministic"]),
@@ -304,7 +304,18 @@ def _marks(root: StudyRoot, cells: list[Cell]) -> tuple[str, ...]:
 def _log(root: StudyRoot, now: datetime, finished: int, planned: int) -> None:
     """A look at incomplete results is an event of its own kind: it may have influenced what came after."""
     data = {"finished": finished, "planned": planned}
+    layout = StudyLayout.of(root.loaded.path)
+    if root.exploratory and not root.simulated and layout.lock.is_file():
+        _log_trial(layout, now, f"exploratory report on {finished} of {planned} runs")
     if finished < planned:
         append_event(root.events, "look", f"report on {finished} of {planned} runs", now, data)
     else:
         append_event(root.events, "report", f"report on all {planned} runs", now, data)
+
+
+def _log_trial(layout: StudyLayout, now: datetime, summary: str) -> None:
+    """A report on exploratory runs beside a lock is a look as well, until the locked runs are complete."""
+    study = read_chain(layout)[-1].study
+    finished, planned = len(finished_in(layout.runs, study)), len(cells_of(study))
+    if finished < planned:
+        append_event(layout.events, "look", summary, now, {"finished": finished, "planned": planned})

@@ -1,8 +1,9 @@
 """An amendment: why a locked plan was changed, what was known of the data then, and what that does to it.
 
-The rule, in one sentence: once a run has started, a verdict on a hypothesis that a change touches is no
-longer a registered one, and is DEVIATED with its statistical outcome beside it. Runs that were made otherwise
-than the new plan says are set aside and kept; the others stay.
+The rule, in one sentence: once a run has started, be it an exploratory one on a seed of the plan, a verdict
+on a hypothesis that a change touches is no longer a registered one, and is DEVIATED with its statistical
+outcome beside it. Runs that were made otherwise than the new plan says are set aside and kept; the others
+stay.
 """
 
 from __future__ import annotations
@@ -73,12 +74,15 @@ class Amendment(Section):
     """Whether the runs of before were made otherwise than the new plan says, and are kept apart."""
 
 
-def affected(old: Study, new: Study, fields: Iterable[str], known: Known) -> tuple[str, ...]:
+def affected(
+    old: Study, new: Study, fields: Iterable[str], known: Known, tried: bool = False
+) -> tuple[str, ...]:
     """Hypotheses of the new plan that changed fields touch, if anything was known; in the plan's order.
 
-    `fields` are dotted, as in `prereg.difference.Difference`.
+    `fields` are dotted, as in `prereg.difference.Difference`. `tried` says that exploratory runs used seeds
+    of the plan: they show what its own runs will.
     """
-    if not known.anything:
+    if not (known.anything or tried):
         return ()
     touched: set[str] = set()
     for field in fields:

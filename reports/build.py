@@ -19,6 +19,7 @@ from reports.scores import Evidence, in_order
 from reports.sections import (
     accuracy,
     along,
+    caveats,
     controlarms,
     costs,
     design,
@@ -192,6 +193,7 @@ def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked])
         found.append(
             f"The budget in {' and in '.join(unread)} holds not one update: it reads the start policy."
         )
+    found.extend(caveats.lines(study))
     found.extend(inputs.lock.overlaps)
     if extra := flow.unplanned(evidence):
         found.append(

@@ -181,6 +181,8 @@ class HypothesisResult:
     """May be quoted as it stands."""
     means: str
     """The two arms' accuracies and updates, in words."""
+    measured: str
+    """What the effect is of, in few words, since a statement may say less; empty for a scoreboard."""
 
 
 @dataclass(frozen=True, slots=True)

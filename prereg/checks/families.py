@@ -25,7 +25,7 @@ def gates_have_no_cycle(loaded: LoadedStudy) -> Iterator[Problem]:
             reported |= set(circle)
             shown = " -> ".join(f"`{name}`" for name in circle)
             field = "gate" if hypothesis.gate is not None else "family"
-            hint = "None of them could ever be tested."
+            hint = "None of them could ever be tested: remove one of these gates, or reorder the sequence."
             yield loaded.problem(f"the gates form a circle: {shown}", "hypotheses", index, field, hint=hint)
 
 

@@ -66,7 +66,7 @@ def result(
         per_seed=tuple(zip(comparison.seeds, comparison.per_seed, strict=True)),
         score="" if verdict.score is None else _score(verdict.score),
         p=verdict.p,
-        p_name=_P_NAMES.get(hypothesis.test.kind, "p"),
+        p_name=_p_name(hypothesis),
         p_adjusted=verdict.p_adjusted,
         adjusted_name=_adjusted_name(evidence, hypothesis),
         sensitivity=sensitivity(evidence.study, hypothesis, comparison),
@@ -76,6 +76,7 @@ def result(
         reasons=verdict.reasons,
         sentence=_sentence(evidence, hypothesis, comparison, verdict),
         means=_means(hypothesis, comparison),
+        measured=_measured(evidence, hypothesis),
     )
 
 
@@ -126,6 +127,18 @@ def _metric(evidence: Evidence, hypothesis: Hypothesis) -> str:
     names = _benchmarks(evidence, hypothesis)
     samples = tuple(evidence.study.data.benchmarks[name].samples for name in names)
     return words.metric_name(hypothesis.metric, samples)
+
+
+def _measured(evidence: Evidence, hypothesis: Hypothesis) -> str:
+    """What the effect is of: `mcpo less grpo, pass@4 on hard, at equal updates; claimed: greater`."""
+    if isinstance(hypothesis.test, BinomialScoreboard):
+        return ""
+    names, every = _benchmarks(evidence, hypothesis), evidence.study.data.benchmarks
+    over = "all benchmarks" if len(names) == len(every) > 1 else words.joined(names)
+    return (
+        f"{hypothesis.treatment} less {hypothesis.control}, {_metric(evidence, hypothesis)} on {over}, "
+        f"{words.axis_phrase(hypothesis.matched_on)}; claimed: {hypothesis.direction.replace('_', '-')}"
+    )
 
 
 def _where(evidence: Evidence, hypothesis: Hypothesis) -> str:
@@ -273,6 +286,16 @@ def _p_words(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> st
     text = words.p_equation(verdict.p, kind)
     name = _adjusted_name(evidence, hypothesis)
     return f"{text}, {words.p_equation(verdict.p_adjusted, name)}" if name else text
+
+
+def _p_name(hypothesis: Hypothesis) -> str:
+    """What stands before p on the first page: with the margin or effect that it is about, if not 0."""
+    name = _P_NAMES.get(hypothesis.test.kind, "p")
+    if isinstance(hypothesis.test, BinomialScoreboard) or hypothesis.bound == 0:
+        return name
+    bound = f"{words.number(hypothesis.bound, _digits(hypothesis.bound))} points"
+    about = {"equivalent": f"a margin of {bound}", "non_inferior": f"a loss of {bound}"}
+    return f"against {about.get(hypothesis.direction, f'an effect of {bound}')} · {name}"
 
 
 def _adjusted_name(evidence: Evidence, hypothesis: Hypothesis) -> str:

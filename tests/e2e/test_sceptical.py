@@ -184,3 +184,15 @@ def test_a_better_run_in_the_place_of_another(study: Path) -> None:
     assert verdicts == {"h1": "DEVIATED"}
     assert "mcpo.small.s1 was made under another lock" in first
     assert "mcpo.small.s1 is not the one whose end the event log recorded" in first
+
+
+def test_looking_at_exploratory_runs_of_the_locked_plan(tmp_path: Path) -> None:
+    """They show on the same seeds what the locked runs will, so a report on them is a look."""
+    path = write_study(tmp_path, **SMALL)
+    assert called("prereg", "lock", str(path))[0] == 0
+    assert harness("run", "--exploratory", folder=tmp_path).code == 0
+    assert called("report", str(path), "--exploratory")[0] == 0
+    shutil.rmtree(tmp_path / "study.exploratory")
+    edit(path, hypotheses=[hypothesis(matched_on="updates", direction="less")])
+    made = amend(path, "the other way round")
+    assert (made["known"]["looks"], made["affected"]) == (1, ["h1"])

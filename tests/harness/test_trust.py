@@ -21,7 +21,7 @@ from prereg.events import read_events
 from prereg.layout import StudyLayout
 from prereg.lock import CodeVersion, read_lock
 from prereg.problems import LockMismatch, Refused
-from tests.harness.studies import benchmark, tiny, write_study
+from tests.harness.studies import benchmark, hypothesis, tiny, write_study
 from tests.prereg.receipts.authority import Authority, serving
 from tests.prereg.receipts.test_ssh import make_key
 
@@ -70,6 +70,33 @@ def test_a_lock_of_another_plan_or_with_runs_is_not_completed(study: Path) -> No
     (layout.runs / "grpo.small.s1").mkdir(parents=True)
     with pytest.raises(Refused, match="locked already"):
         lock_study(study)
+
+
+def try_out(study: Path, seed: int) -> None:
+    """Leave what an exploratory run of this seed leaves."""
+    folder = StudyLayout.of(study).exploratory / f"grpo.small.s{seed}"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps({"seed": seed}))
+
+
+def test_seeds_that_were_tried_out_are_not_locked(tmp_path: Path) -> None:
+    path = write_study(tmp_path, **CHEAP, data_status={"seen": "pilot_runs"})
+    try_out(path, 2)
+    with pytest.raises(Refused, match="the seed 2 was used by an exploratory run") as error:
+        lock_study(path)
+    (problem,) = error.value.problems
+    assert problem.line
+    write_study(tmp_path, **CHEAP, data_status={"seen": "pilot_runs", "pilot_seeds": [2]}, seeds=[3, 4])
+    lock_study(path)
+
+
+@pytest.mark.parametrize(("seed", "affected"), [(2, ("h1",)), (7, ())])
+def test_a_plan_changed_after_its_seeds_were_tried_out_deviates(
+    study: Path, seed: int, affected: tuple[str, ...]
+) -> None:
+    try_out(study, seed)
+    write_study(study.parent, **CHEAP, hypotheses=[hypothesis(direction="less")])
+    assert amend_study(study, "it looked better").amendment.affected == affected
 
 
 def test_the_same_id_is_not_locked_twice_in_a_folder(study: Path) -> None:

@@ -48,6 +48,7 @@ def test_each_part_of_a_plan(change: tuple[str, str], touched: list[str], aside:
     assert list(affected(old, new, fields, SEEN)) == touched
     assert sets_runs_aside(fields) is aside
     assert affected(old, new, fields, Known(exploratory_runs=3)) == ()
+    assert list(affected(old, new, fields, Known(exploratory_runs=3), tried=True)) == touched
 
 
 @pytest.mark.parametrize("field", ["code.sha256", "sources.models.m.files.w.bin", "sources.data.training"])

@@ -162,7 +162,7 @@ REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
         "arms.base.seed_offset",
         "past the largest",
     ),
-    (families.gates_have_no_cycle, (extra("gate: first"),), "hypotheses.0.gate", "`first` -> `first`"),
+    (families.gates_have_no_cycle, (extra("gate: first"),), "hypotheses.0.gate", "remove one of these gates"),
     (families.families_are_used, (FAMILY,), "families.f", "no hypothesis belongs"),
     (
         families.members_share_the_alpha,
