@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,10 +59,17 @@ def lock_study(path: Path) -> tuple[Lock, tuple[str, ...], str]:
     lock = make_lock(loaded, resolved.sources, environment(), code, utc_now(), power=power)
     write_lock(lock, layout.lock)
     _begin_log(layout, lock)
-    notes = resolved.notes
+    notes = (*resolved.notes, *_without_power(loaded))
     if code.dirty:
         notes = (*notes, "the code differs from its git commit, as the study acknowledges")
     return lock, notes, head(layout.events)
+
+
+def _without_power(loaded: LoadedStudy) -> Iterator[str]:
+    """Primary hypotheses of which nobody said what they could show."""
+    for index, one in enumerate(loaded.study.hypotheses):
+        if one.power is None and one.role == "primary":
+            yield f"hypotheses.{index}: {one.id} states no `power`: what it can show was not simulated"
 
 
 def power_of_plan(loaded: LoadedStudy, resolved: Resolved) -> dict[str, LockedPower]:

@@ -9,7 +9,7 @@ def main() -> None:
     """Entry point of `harness`."""
     from cyclopts import App
 
-    from harness.cli.output import BUG, INTERRUPTED, refuse
+    from harness.cli.output import DONE, INTERRUPTED, refuse
     from prereg.problems import Refused
 
     app = App(
@@ -30,9 +30,9 @@ def main() -> None:
         refuse(error, as_json="--json" in arguments)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever read the output has seen enough of it
         sys.stderr.close()
-        sys.exit(BUG)
+        sys.exit(DONE)
 
 
 def _version() -> str:
