@@ -34,6 +34,7 @@ def test_problems_depend_on_split_and_seed_alone() -> None:
     assert generate("easy", 50, 0) != generate("easy", 50, 1)
 
 
+@pytest.mark.slow
 def test_more_problems_than_there_are_is_an_error() -> None:
     with pytest.raises(ValueError, match="fewer than"):
         generate("easy", 100_000, 0)
