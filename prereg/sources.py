@@ -214,8 +214,8 @@ class MathGrader(Section):
     kind: Literal["math"]
     answer_type: AnswerType = "auto"
     """What kind of answer is expected. `auto` takes whatever mathematics the gold answer is; a declared
-    kind also
-    makes an answer of another kind unparseable, and a gold answer of another kind an error at the lock."""
+    kind also makes an answer of another kind unparseable, and a gold answer of another kind an error at the
+    lock."""
     timeout_seconds: Positive = 5.0
     """Time for one answer; beyond it the answer counts as wrong, and is counted apart."""
     memory_mb: Count = 1024
