@@ -25,7 +25,7 @@ def _seen(study: Study) -> Iterator[str]:
     """What the authors had seen is their own word, and they are the ones whom it does not suit."""
     status = study.data_status
     if status.seen != "nothing":
-        named = f": {'; '.join(status.pilots)}" if status.pilots else ""
+        named = f": {'; '.join(pilot.rstrip('.') for pilot in status.pilots)}" if status.pilots else ""
         yield f"When they made the plan, its authors had seen {_SEEN[status.seen]}{named}."
 
 
