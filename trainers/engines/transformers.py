@@ -227,7 +227,8 @@ def _prefill(reader: _Reader, requests: Sequence[Request], room: int, device: to
     cache = DynamicCache(config=reader.config)
     preallocated = all(type(layer) is DynamicLayer for layer in cache.layers)
     if preallocated:
-        cache.layers = [_PreallocatedLayer(room) for _ in cache.layers]
+        spare = _Spare()
+        cache.layers = [_PreallocatedLayer(room, spare) for _ in cache.layers]
     logits = reader.next_logits(
         input_ids=ids, attention_mask=real[:, :width] if padded else None, position_ids=positions,
         past_key_values=cache,
@@ -269,15 +270,34 @@ def _additive(real: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tenso
     return mask[:, None, None, :]
 
 
+class _Spare:
+    """The buffer that was last copied from, for the next copy: fresh memory costs more than the copy itself."""
+
+    def __init__(self) -> None:
+        self._buffer: torch.Tensor | None = None
+
+    def take(self, like: torch.Tensor, rows: int) -> torch.Tensor:
+        """An uninitialised buffer of so many rows, of the shape of `like` otherwise."""
+        spare, self._buffer = self._buffer, None
+        if spare is not None and len(spare) >= rows and spare.shape[1:] == like.shape[1:]:
+            return spare[:rows]
+        return like.new_empty(rows, *like.shape[1:])
+
+    def give(self, buffer: torch.Tensor) -> None:
+        """Nothing reads this buffer any more."""
+        self._buffer = buffer
+
+
 class _PreallocatedLayer(DynamicLayer):
     """A cache layer with room for the whole completion, so that a step copies one token and not all.
 
     `keys` and `values` are views of the filled part of two buffers.
     """
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, spare: _Spare) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._room = room
+        self._spare = spare
         self._length = 0
         self._buffers: list[torch.Tensor] = []
 
@@ -314,6 +334,8 @@ class _PreallocatedLayer(DynamicLayer):
         return like.new_empty(rows, heads, filled + self._room, width)
 
     def _select(self, buffer: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        chosen = buffer.new_empty(len(rows), *buffer.shape[1:])
-        chosen[:, :, : self._length] = buffer[:, :, : self._length].index_select(0, rows)
+        chosen = self._spare.take(buffer, len(rows))
+        filled = slice(None), slice(None), slice(0, self._length)
+        torch.index_select(buffer[filled], 0, rows, out=chosen[filled])
+        self._spare.give(buffer)
         return chosen
