@@ -26,8 +26,8 @@ _DECIMAL_TOLERANCE = 2e-6
 _DIGITS = 60
 """Decimal digits to which two exact irrational numbers are compared."""
 _POINTS = ((0.4142135, 0.1231056, 0.3245553), (1.6457513, 1.3166247, 1.2360679))
-"""Where expressions with variables are compared first: two points, whose coordinates the variables get by name,
-shifted by one for each three variables. Positive, since algebra often takes a variable for that."""
+"""Where expressions with variables are compared first: two points. Variables get coordinates by name,
+shifted by one for each three variables. Positive, since algebra often takes them for that."""
 _APART = 1e-6
 """Relative difference at a point beyond which no rounding explains it."""
 _SHARE_OF_MEMORY = 0.6

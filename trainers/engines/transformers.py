@@ -271,7 +271,7 @@ def _additive(real: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tenso
 
 
 class _Spare:
-    """The buffer that was last copied from, for the next copy: fresh memory costs more than the copy itself."""
+    """The buffer last copied from, for the next copy: fresh memory costs more than the copy itself."""
 
     def __init__(self) -> None:
         self._buffer: torch.Tensor | None = None
