@@ -18,6 +18,7 @@ from harness.exclusive import exclusive
 from harness.executors import CellCommand
 from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
+from harness.looks import cells_until
 from harness.now import utc_now
 from harness.progress import ProgressView
 from harness.roots import RUNNING, StudyRoot
@@ -42,10 +43,15 @@ class StudyOutcome:
         return tuple(s for s in self.states if s.state == "failed")
 
 
-def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: ProgressView) -> StudyOutcome:
-    """Run the selected cells to their ends. Raises Refused if the study is being run already."""
+def run_study(
+    root: StudyRoot, *, only: Sequence[str], slots: int | None, view: ProgressView, look: int | None = None
+) -> StudyOutcome:
+    """Run the selected cells to their ends, with `look` those of a planned look's seeds.
+
+    Raises Refused if the study is being run already, or plans no such look.
+    """
     study = root.loaded.study
-    cells = selected(cells_of(study), only)
+    cells = selected(cells_of(study) if look is None else cells_until(study, look), only)
     make_folder(root.runs)
     with exclusive(root.runs / RUNNING, f"the study {study.id}"):
         _record_missed_ends(root)

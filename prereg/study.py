@@ -12,6 +12,7 @@ from prereg.fields import AXES, Axis, Count, Name, Positive, Section, Text
 from prereg.hypotheses import Family, Hypothesis
 from prereg.sideeffects import Control, Strata
 from prereg.sources import Data, Model
+from prereg.stopping import FixedSeeds, Look, Stopping, looks_of
 from prereg.trainer import Trainer
 from prereg.wanted import Receipts
 
@@ -130,6 +131,8 @@ class Study(Section):
     """The ways to train that are compared, by name."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
     """Data seeds, paired across arms."""
+    stopping: Stopping = FixedSeeds()
+    """When the study ends: after all seeds, or at a declared look that decides every hypothesis."""
     budget: Budget
     evaluation: Evaluation = Evaluation()
     hypotheses: tuple[Hypothesis, ...] = ()
@@ -157,6 +160,11 @@ class Study(Section):
     def training_seed(self, arm: str, seed: int) -> int:
         """The seed from which an arm's run of a data seed draws its prompts and its sampling noise."""
         return seed + self.arms[arm].seed_offset
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """The planned looks, of which a study with a fixed number of seeds has one, at its end."""
+        return looks_of(self.stopping, len(self.seeds))
 
     def weights(self, names: tuple[str, ...] | None = None) -> dict[str, float]:
         """Benchmark weights, summing to 1, over `names` or all benchmarks, in the study's order."""

@@ -43,38 +43,48 @@ def model_of(evidence: Evidence, hypothesis: Hypothesis) -> str:
     return hypothesis.model or next(iter(evidence.study.models))
 
 
-def compare_all(evidence: Evidence) -> dict[str, Comparison]:
-    """The comparison of each hypothesis by id; that of a scoreboard is empty: its predictions measure."""
+def compare_all(evidence: Evidence, share: float = 1.0) -> dict[str, Comparison]:
+    """The comparison of each hypothesis by id; that of a scoreboard is empty: its predictions measure.
+
+    `share` is the part of alpha that is spent on it, for the level of the intervals (`shown_level`).
+    """
     return {
-        h.id: Comparison(h.id, ()) if isinstance(h.test, BinomialScoreboard) else compare(evidence, h)
+        h.id: Comparison(h.id, ()) if isinstance(h.test, BinomialScoreboard) else compare(evidence, h, share)
         for h in evidence.study.hypotheses
     }
 
 
-def shown_level(hypothesis: Hypothesis) -> float:
+def shown_level(hypothesis: Hypothesis, share: float = 1.0) -> float:
     """The level of the printed interval: 95 %, or 1 - 2 alpha where it lies within the margin or does not.
 
     The interval at 1 - 2 alpha lies inside (-margin, margin) exactly where TOST rejects, and above -margin
-    exactly where non-inferiority does, before a family's correction.
+    exactly where non-inferiority does, before a family's correction. At a look that spends a `share` of
+    alpha the interval may miss so much less often: over all looks, one in twenty (or 2 alpha) does.
     """
-    return 1 - 2 * hypothesis.alpha if hypothesis.margin is not None else 0.95
+    level = 1 - 2 * hypothesis.alpha if hypothesis.margin is not None else 0.95
+    return level if share == 1 else 1 - share * (1 - level)
 
 
 def interval_of(
-    hypothesis: Hypothesis, blocks: Sequence[Floats], shares: Sequence[float], *, over_problems: bool
+    hypothesis: Hypothesis,
+    blocks: Sequence[Floats],
+    shares: Sequence[float],
+    *,
+    over_problems: bool,
+    share: float = 1.0,
 ) -> Interval:
     """The effect with its printed interval, from the paired differences of each benchmark.
 
-    `blocks[b]` has shape (seeds, problems of b), in percentage points; `shares` sum to 1. The simulation of
-    power calls this as the report does.
+    `blocks[b]` has shape (seeds, problems of b), in percentage points; `shares` sum to 1. `share` is the
+    part of alpha that is spent on it. The simulation of power calls this as the report does.
     """
-    level = shown_level(hypothesis)
+    level = shown_level(hypothesis, share)
     if over_problems:
         return crossed(blocks, shares, level)
     return paired_t(seed_means(blocks, shares), level)
 
 
-def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
+def compare(evidence: Evidence, hypothesis: Hypothesis, share: float = 1.0) -> Comparison:
     """The comparison that a hypothesis registers, on every planned seed or not at all.
 
     What the plan excludes, it excludes in pairs and by what happened to a run, whatever its score.
@@ -102,7 +112,7 @@ def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
         reasons.extend(_problem_reasons(evidence, hypothesis, steps, tuple(weights)))
     if reasons:
         return Comparison(hypothesis.id, tuple(reasons), excluded=named)
-    return replace(_complete(evidence, hypothesis, steps, weights, seeds), excluded=named)
+    return replace(_complete(evidence, hypothesis, steps, weights, seeds, share), excluded=named)
 
 
 def _excluded(evidence: Evidence, hypothesis: Hypothesis, model: str) -> dict[int, str]:
@@ -174,6 +184,7 @@ def _complete(
     steps: dict[tuple[str, int], tuple[str, int]],
     weights: dict[str, float],
     seeds: tuple[int, ...],
+    share: float,
 ) -> Comparison:
     def scores(arm: str, benchmark: str) -> Floats:
         rows = [evidence.ledger.cells[(*steps[arm, seed], benchmark)] for seed in seeds]
@@ -183,11 +194,12 @@ def _complete(
     controls = [scores(hypothesis.control, name) for name in weights]
     blocks = [one - other for one, other in zip(treated, controls, strict=True)]
     shares = list(weights.values())
+    over = hypothesis.over_problems
     return Comparison(
         hypothesis.id,
         (),
-        effect=interval_of(hypothesis, blocks, shares, over_problems=hypothesis.over_problems),
-        other=interval_of(hypothesis, blocks, shares, over_problems=not hypothesis.over_problems),
+        effect=interval_of(hypothesis, blocks, shares, over_problems=over, share=share),
+        other=interval_of(hypothesis, blocks, shares, over_problems=not over, share=share),
         seeds=seeds,
         per_seed=tuple(float(value) for value in seed_means(blocks, shares)),
         treatment_mean=float(seed_means(treated, shares).mean()),

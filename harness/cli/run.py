@@ -110,6 +110,7 @@ def run(
     model_override: list[str] | None = None,
     override: list[str] | None = None,
     only: list[str] | None = None,
+    look: int | None = None,
     slots: int | None = None,
     json: bool = False,
 ) -> None:
@@ -127,6 +128,8 @@ def run(
         Another value of a field, e.g. `--override budget.updates=2`. Makes the runs exploratory.
     only
         Only some cells, e.g. `--only arm=mcpo,seed=11`.
+    look
+        Only the seeds of this look of a group-sequential plan, and of those before it.
     slots
         Runs at a time; by default one a CPU core, or one a GPU.
     json
@@ -158,7 +161,7 @@ def run(
             view.say("EXPLORATORY: these runs stand outside any lock and cannot support a registered verdict")
             if changed := remembered(path):
                 view.say(f"OVERRIDDEN: {in_words(changed)}")
-        outcome = run_study(root, only=only or [], slots=slots, view=view)
+        outcome = run_study(root, only=only or [], slots=slots, view=view, look=look)
     finished = sum(s.state == "finished" for s in outcome.states)
     if json:
         emit({
@@ -190,6 +193,7 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
     """
     from harness.cells import cells_of
     from harness.folders import RunFolder
+    from harness.looks import look_states
     from harness.overrides import overridden, remembered
     from harness.status import cell_state
     from prereg.layout import StudyLayout, find_study
@@ -204,16 +208,28 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
     states = [
         cell_state(RunFolder(root / cell.run_id), cell, loaded.study) for cell in cells_of(loaded.study)
     ]
+    finished = [cell for cell in cells_of(loaded.study) if RunFolder(root / cell.run_id).finished]
+    looks = look_states(loaded.study, finished)
     if json:
-        emit({"runs": [s.to_json() for s in states], "folder": str(root)})
+        planned = {"looks": [one.to_json() for one in looks]} if looks else {}
+        emit({"runs": [s.to_json() for s in states], "folder": str(root)} | planned)
         return
     width = max(len(s.run_id) for s in states)
     for s in states:
         line = f"{s.run_id:<{width}}  {s.state:<8}  {s.fraction:>4.0%}  {s.updates:>7,} updates"
         print(f"{line}  {s.generated_tokens:>12,} tokens" + (f"  {s.message}" if s.message else ""))
+    for one in looks:
+        print(one)
 
 
-def simulate(study: Path | None = None, *, truth: Path, out: Path | None = None, json: bool = False) -> None:
+def simulate(
+    study: Path | None = None,
+    *,
+    truth: Path,
+    out: Path | None = None,
+    look: int | None = None,
+    json: bool = False,
+) -> None:
     """Rehearse a study: make its runs up from a declared truth, and see its report before any real run.
 
     Parameters
@@ -224,13 +240,15 @@ def simulate(study: Path | None = None, *, truth: Path, out: Path | None = None,
         How each arm learns, writes, costs and fails: a YAML file (docs/simulate.md).
     out
         Folder for the simulated runs; by default `study.simulated` beside the study.
+    look
+        Only the seeds of this look of a group-sequential plan, and of those before it.
     json
         Print one JSON document.
     """
     from harness.simulation.study import simulate_study
     from prereg.layout import find_study
 
-    made = simulate_study(study or find_study(), truth, out)
+    made = simulate_study(study or find_study(), truth, out, look)
     if json:
         emit(made.to_json())
         return
@@ -313,10 +331,15 @@ def report(
         emit({
             "html": str(result.paths.html), "pdf": str(result.paths.pdf), "verdicts": result.verdicts,
             "tables": [str(p) for p in result.paths.tables], "finished": result.finished,
-            "planned": result.planned,
+            "planned": result.planned, "look": result.look,
         })  # fmt: skip
         return
-    if result.finished < result.planned:
+    if result.look is not None:
+        note(
+            f"look {result.look} of the plan, on {result.finished} of {result.planned} runs; the event log "
+            "records it"
+        )
+    elif result.finished < result.planned:
         note(
             f"a look: only {result.finished} of {result.planned} runs are finished; the event log records it"
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cells import Cell, cells_of
+from harness.looks import cells_until
 from harness.orchestrate import make_folder
 from harness.roots import StudyRoot
 from harness.simulation.tables import DEVICE, Rows, tables_of
@@ -54,15 +55,19 @@ class SimulatedStudy:
         return asdict(self)
 
 
-def simulate_study(path: Path, truth_path: Path, out: Path | None = None) -> SimulatedStudy:
+def simulate_study(
+    path: Path, truth_path: Path, out: Path | None = None, look: int | None = None
+) -> SimulatedStudy:
     """Make every run of the study up from the truth, in the place of an earlier simulation.
 
-    Raises Refused if the study or the truth is, or if the folder holds something else.
+    With `look`, only the runs of that planned look's seeds. Raises Refused if the study or the truth is, if no
+    such look is planned, or if the folder holds something else.
     """
     loaded = load_study(path)
     check(loaded, powered=False)
     study = loaded.study
     truth = load_truth(truth_path, study)
+    cells = cells_of(study) if look is None else cells_until(study, look)
     ids = {
         name: [item.id for item in load_task(b.source, loaded.folder).items]
         for name, b in study.data.benchmarks.items()
@@ -74,7 +79,6 @@ def simulate_study(path: Path, truth_path: Path, out: Path | None = None) -> Sim
     world = World.of(truth, study.id, {name: len(found) for name, found in ids.items()})
     rows = {name: Rows.of(found, study.data.benchmarks[name].samples) for name, found in ids.items()}
     maker = _Maker(root, world, rows, digest)
-    cells = cells_of(study)
     workers = min(_cores(), max(1, len(cells) // _AT_ONCE))
     if workers == 1:
         made = [maker(cell) for cell in cells]

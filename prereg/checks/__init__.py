@@ -15,6 +15,7 @@ from prereg.checks import (
     power,
     scoreboards,
     sideeffects,
+    stopping,
     training,
 )
 from prereg.problems import Problem, Refused
@@ -57,6 +58,11 @@ RULES: tuple[Rule, ...] = (
     families.graph_transitions_fit,
     attainable.alpha_is_attainable,
     attainable.flips_can_be_counted,
+    stopping.looks_rise,
+    stopping.looks_end_with_all_seeds,
+    stopping.looks_have_two_seeds,
+    stopping.shares_fit,
+    stopping.looks_can_decide,
     budgets.some_budget,
     budgets.matched_axis_has_budget,
     budgets.time_is_measured,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from prereg.exports.answers import Answer, about_the_lock, data_seen, measured, runs_planned
 from prereg.lock import Lock
 from prereg.show import part_of_plan
+from prereg.stopping import stopping_rule
 from prereg.study import Study
 
 FORM = "AsPredicted"
@@ -45,7 +46,7 @@ def _answers(study: Study, lock: Lock | None) -> Iterator[tuple[str, str]]:
     yield (
         "7) How many observations, or what determines the sample size?",
         (
-            f"{runs_planned(study)} The number is fixed.\nEach run ends when every budget is reached:\n"
+            f"{runs_planned(study)} {stopping_rule(study.stopping) or 'The number is fixed.'}\nEach run ends when every budget is reached:\n"
             f"{part_of_plan(study, 'budget')}"
         ),
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from prereg.exports.answers import Answer, about_the_lock, data_seen, measured, runs_planned
 from prereg.lock import Lock
 from prereg.show import part_of_plan
+from prereg.stopping import stopping_rule
 from prereg.study import Study
 
 FORM = "OSF Preregistration"
@@ -78,8 +79,8 @@ def _sampling(study: Study) -> Iterator[tuple[str, str]]:
     yield (
         "Stopping rule",
         (
-            "The number of runs is fixed. No run is stopped, added or left out for its results; a "
-            "run that is cut off is resumed at its last commit."
+            f"{stopping_rule(study.stopping) or 'The number of runs is fixed.'} Beyond that, no run is "
+            "stopped, added or left out for its results; a run that is cut off is resumed at its last commit."
         ),
     )
 
