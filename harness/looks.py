@@ -1,4 +1,4 @@
-"""The planned looks of a study, as cells: which belong to one, and which look a set of finished cells makes."""
+"""The planned looks of a study, as cells: which belong to one, and at which look a study stands."""
 
 from __future__ import annotations
 

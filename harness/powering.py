@@ -141,7 +141,9 @@ def render(power: StudyPower) -> str:
 def _stops(stops: Stops) -> list[str]:
     last = len(stops.after)
     lines = []
-    for number, (seeds, at, shown) in enumerate(zip(stops.after, stops.at, stops.shown, strict=True), start=1):
+    for number, (seeds, at, shown) in enumerate(
+        zip(stops.after, stops.at, stops.shown, strict=True), start=1
+    ):
         ends = "goes on to" if number == last else "is decided at"
         lines.append(
             f"  {ends} look {number}, after {seeds} seeds: {_figure(at)} of studies; "

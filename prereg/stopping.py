@@ -56,6 +56,7 @@ def stopping_rule(stopping: FixedSeeds | GroupSequential) -> str:
         for number, look in enumerate(stopping.looks, start=1)
     )
     return (
-        f"Looks, planned: {looks}. A p counts divided by its look's share. A hypothesis is decided at the first "
-        "look that shows or refutes it, and needs no further seeds; when all are decided, the study stops."
+        f"Looks, planned: {looks}. A p counts divided by its look's share. A hypothesis is decided at the "
+        "first look that shows or refutes it, and needs no further seeds; when all are decided, the study "
+        "stops."
     )

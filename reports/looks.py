@@ -1,9 +1,10 @@
 """Verdicts at planned looks: each hypothesis is judged by what was there at the look that decides it.
 
-With looks k = 1, 2, ... that spend the shares w_k of alpha, the p of a hypothesis is the smallest p_k / w_k over
-the looks made so far, at most 1: a weighted Bonferroni correction, which holds whatever the test and however
-the looks depend on each other. From look to look these p can only fall, and so does what Holm, a sequence or a
-graph makes of them: what is decided at a look stays decided. Whatever comes after it is not in the verdict.
+With looks k = 1, 2, ... that spend the shares w_k of alpha, the p of a hypothesis is the smallest p_k / w_k
+over the looks made so far, at most 1: a weighted Bonferroni correction, which holds whatever the test and
+however the looks depend on each other. From look to look these p can only fall, and so does what Holm, a
+sequence or a graph makes of them: what is decided at a look stays decided. Whatever comes after it is not in
+the verdict.
 
 A scoreboard is tested once, when all of its predictions are decided or the last look is made.
 """
@@ -112,9 +113,7 @@ def judge_looks(study: Study, lock: LockFact, marks: Sequence[str], looked: Sequ
         return Judged(judge(study, lock, marks, only), dict(only), standings)
     made = {h.id: _made(study, h, looked) for h in study.hypotheses}
     decided = _decided(study, made)
-    states = {
-        h.id: decided.get(h.id) or _undecided(study, h, looked, made[h.id]) for h in study.hypotheses
-    }
+    states = {h.id: decided.get(h.id) or _undecided(study, h, looked, made[h.id]) for h in study.hypotheses}
     found = _judged(study, lock, marks, states, states)
     waiting = {one.hypothesis: one.outcome for one in found if states[one.hypothesis].waits}
     if waiting and set(waiting.values()) == {"NOT_TESTED"}:  # their gates closed for good: nothing is awaited

@@ -60,8 +60,8 @@ def simulate_study(
 ) -> SimulatedStudy:
     """Make every run of the study up from the truth, in the place of an earlier simulation.
 
-    With `look`, only the runs of that planned look's seeds. Raises Refused if the study or the truth is, if no
-    such look is planned, or if the folder holds something else.
+    With `look`, only the runs of that planned look's seeds. Raises Refused if the study or the truth is, if
+    no such look is planned, or if the folder holds something else.
     """
     loaded = load_study(path)
     check(loaded, powered=False)

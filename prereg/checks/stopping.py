@@ -1,4 +1,4 @@
-"""The looks of a group-sequential plan: in order, ending with all seeds, and each able to decide something."""
+"""The looks of a group-sequential plan: in order, up to all seeds, and each able to decide something."""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ def _answers(study: Study, lock: Lock | None) -> Iterator[tuple[str, str]]:
     yield (
         "7) How many observations, or what determines the sample size?",
         (
-            f"{runs_planned(study)} {stopping_rule(study.stopping) or 'The number is fixed.'}\nEach run ends when every budget is reached:\n"
+            f"{runs_planned(study)} {stopping_rule(study.stopping) or 'The number is fixed.'}\n"
+            "Each run ends when every budget is reached:\n"
             f"{part_of_plan(study, 'budget')}"
         ),
     )

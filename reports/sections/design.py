@@ -142,9 +142,9 @@ def _look_words(study: Study) -> tuple[str, ...]:
     if not isinstance(study.stopping, GroupSequential):
         return ()
     return (
-        f"{stopping_rule(study.stopping)} Dividing by the shares is a weighted Bonferroni correction: all looks "
-        "together err no more often than one test at alpha, whatever the test. An interval at a look of share w "
-        "is at the level 1 - w x 5 % (1 - 2 w alpha beside a margin), not at 95 %.",
+        f"{stopping_rule(study.stopping)} Dividing by the shares is a weighted Bonferroni correction: all "
+        "looks together err no more often than one test at alpha, whatever the test. An interval at a look "
+        "of share w is at the level 1 - w x 5 % (1 - 2 w alpha beside a margin), not at 95 %.",
     )
 
 

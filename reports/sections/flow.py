@@ -111,7 +111,9 @@ def _flow(evidence: Evidence, unneeded: Collection[int]) -> Table:
         tuple(rows),
         "Analysed: read and completely graded at the start and at every budget. Diverged runs stay in every "
         "table; a hypothesis may leave their seeds out, if its plan says so."
-        + (" Not needed: of seeds after the look at which the study stopped, as planned." if unneeded else ""),
+        + (
+            " Not needed: of seeds after the look at which the study stopped, as planned." if unneeded else ""
+        ),
     )
 
 

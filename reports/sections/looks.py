@@ -27,11 +27,16 @@ class Stop:
     """The seeds after them."""
 
     @property
+    def _after(self) -> str:
+        names = words.joined(tuple(map(str, self.unneeded)))
+        return f"the seed {names} was" if len(self.unneeded) == 1 else f"the seeds {names} were"
+
+    @property
     def line(self) -> str:
         """For the first page."""
         return (
-            f"Stopped at look {self.look} of {self.looks} as planned, after {self.seeds} seeds: every hypothesis "
-            f"was decided by then, and the seeds {words.joined(tuple(map(str, self.unneeded)))} were not needed."
+            f"Stopped at look {self.look} of {self.looks} as planned, after {self.seeds} seeds: every "
+            f"hypothesis was decided by then, and {self._after} not needed."
         )
 
 
@@ -77,11 +82,11 @@ def build(evidence: Evidence, judged: Judged) -> Section | None:
 
 
 _RULE = (
-    "The plan looks at results more than once, and spends a declared share of alpha at each look. A p counts "
-    "divided by its look's share; the p of a hypothesis is the smallest of these so far (a weighted Bonferroni "
-    "correction, whatever the test and however the looks depend on each other). The first look at which it is "
-    "small enough, within its family, decides. Each interval is the one at its look's share: all of a "
-    "hypothesis's intervals together hold the truth as often as a single one would."
+    "The plan looks at results more than once, and spends a declared share of alpha at each look. A p "
+    "counts divided by its look's share; the p of a hypothesis is the smallest of these so far (a weighted "
+    "Bonferroni correction, whatever the test and however the looks depend on each other). The first look at "
+    "which it is small enough, within its family, decides. Each interval is the one at its look's share: all "
+    "of a hypothesis's intervals together hold the truth at least as often as a single one would."
 )
 _NOTE = (
     "An estimate at a look that decides early is on average too large in size: a study that overestimates is "
