@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -138,19 +139,13 @@ def test_a_report_between_looks_is_an_unplanned_look_and_pages_are_the_same_byte
     pages = []
     for name in ("one", "two"):
         (tmp_path / "study.simulated/events.jsonl").unlink()
-        at = "2026-01-01T00:00:00+00:00"
-        made = report_study(path, exploratory=False, folder=tmp_path / name, simulated=True, at=moment(at))
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        made = report_study(path, exploratory=False, folder=tmp_path / name, simulated=True, at=at)
         assert made.look is None
         pages.append([file.read_bytes() for file in sorted((tmp_path / name).rglob("*")) if file.is_file()])
     assert pages[0] == pages[1]
     (event,) = read_events(tmp_path / "study.simulated/events.jsonl").events
     assert (event.kind, event.data) == ("look", {"finished": 9, "planned": 10})
-
-
-def moment(text: str) -> Any:
-    from datetime import datetime
-
-    return datetime.fromisoformat(text)
 
 
 # ---- real runs under a lock
@@ -159,7 +154,7 @@ def moment(text: str) -> Any:
 def test_a_locked_study_runs_look_by_look(tmp_path: Path) -> None:
     plan = {
         "seeds": [1, 2, 3],
-        "stopping": {"kind": "group_sequential", "looks": [{"seeds": 2, "share": 0.5}, {"seeds": 3, "share": 0.5}]},
+        "stopping": LOOKS | {"looks": [{"seeds": 2, "share": 0.5}, {"seeds": 3, "share": 0.5}]},
         "budget": {"updates": 2, "clock": "counted"},
         "evaluation": {"pass_k": [1]},
         "hypotheses": [hypothesis(matched_on="updates")],

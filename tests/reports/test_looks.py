@@ -353,7 +353,7 @@ def only_first(case: Case, count: int) -> Case:
 
 
 GAINS = {11: 3, 12: 4, 13: 4, 14: 4, 15: 3}
-"""In tenths: 30, 40, 40 points at look 1. Mean 36.667, sd 5.7735, t 11, p (1 - sqrt(121 / 123)) / 2 = .0041."""
+"""In tenths: 30, 40, 40 points at look 1. Mean 36.667, sd 5.7735, t 11, p (1 - sqrt(121 / 123)) / 2."""
 
 
 @pytest.fixture
