@@ -90,6 +90,7 @@ def test_the_plan_says_when_it_looks(tmp_path: Path) -> None:
 def rehearse(folder: Path, gain: float, *, look: int | None) -> tuple[Path, dict[str, Any], str]:
     """Simulate up to a look and report: the study, its verdict and its page."""
     better = truth(arms={"grpo": arm(), "mcpo": arm(gain=gain)})
+    folder.mkdir(exist_ok=True)
     path, made_of = write(folder, study(seeds=SEEDS, stopping=LOOKS), **better)
     only = () if look is None else ("--look", str(look))
     code, _, err = called("simulate", str(path), "--truth", str(made_of), *only)
