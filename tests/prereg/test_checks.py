@@ -301,7 +301,7 @@ def test_looks_that_fit_are_accepted_and_a_fixed_number_of_seeds_needs_no_word()
     assert checks.problems(loaded(*looks((3, 0.2), (5, 0.8)))) == ()
     assert checks.problems(loaded(*looks((2, 0.1), (3, 0.1), (5, 0.3)))) == ()
     assert loaded().study == loaded(("seeds: [1", "stopping: {kind: fixed}\nseeds: [1")).study
-    with pytest.raises(Refused, match=r"found 1\.5, expected at most 1"):
+    with pytest.raises(Refused, match=r"found the number 1\.5, expected at most 1"):
         loaded(*looks((3, 1.5), (5, 0.1)))
 
 

@@ -275,7 +275,7 @@ def test_what_a_look_decides_stays_decided_whatever_comes_later(method: dict[str
                 early += 1
                 assert (after.outcome, after.p) == (before.outcome, before.p)
                 if before.outcome != "REFUTED":
-                    assert after.p_adjusted == pytest.approx(before.p_adjusted)
+                    assert after.p_adjusted <= before.p_adjusted
         assert "INADMISSIBLE" not in words(last).values()
     assert early > 50
 
@@ -375,7 +375,7 @@ def test_a_study_that_stops_as_planned_is_registered_and_says_so(large: Case) ->
     assert content.flags[0].endswith("the seeds 14 and 15 were not needed.")
     assert not [flag for flag in content.flags if "could not be analysed" in flag or "looked at" in flag]
     page = render_html(content)
-    assert "DEVIATED" not in page
+    assert "Nothing differs from the lock" in page
     assert "look 1 of the plan, with 6 of 10 runs complete" in page
     assert "No other look at results" in page
     flow = next(table for table in content.tables() if table.name == "run_flow")
