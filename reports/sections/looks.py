@@ -50,7 +50,7 @@ def stop_of(study: Study, judged: Judged) -> Stop | None:
 
 
 def standing_words(study: Study, standing: Standing) -> str:
-    """`decided at look 1 of 2, after 3 of 5 seeds; ...`; empty where the number of seeds is fixed."""
+    """`decided at look 1 of 2, after 3 of 5 seeds (...)`; empty where the number of seeds is fixed."""
     looks = study.looks
     if not isinstance(study.stopping, GroupSequential) or standing.look is None or not standing.made:
         return ""
@@ -59,7 +59,7 @@ def standing_words(study: Study, standing: Standing) -> str:
     text = f"{head} at look {standing.look} of {len(looks)}, after {look.seeds} of {len(study.seeds)} seeds"
     later = any(one.look > standing.look for one in standing.made)
     after = "; the seeds after it are not in the verdict" if standing.decided and later else ""
-    return f"{text}, with the interval at its share of alpha, {100 * look.share:.3g} %{after}"
+    return f"{text} (its interval allows for its share of alpha, {100 * look.share:.3g} %){after}"
 
 
 def build(evidence: Evidence, judged: Judged) -> Section | None:
