@@ -31,7 +31,7 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
     if tried := tuple(f"{event.at}: {event.summary}" for event in events if event.kind == TRIAL):
         blocks += [
             Prose(
-                "Exploratory runs beside the lock, before its own runs were complete (what they showed could be read):"
+                "Exploratory runs beside the lock, begun before its own were complete; they could be read:"
             ),
             Listing(tried),
         ]
