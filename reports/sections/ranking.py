@@ -55,7 +55,7 @@ def words_of_order(evidence: Evidence, model: str) -> str:
 
 
 def in_short(orders: Mapping[Axis, tuple[str, ...]]) -> str:
-    """Who comes first on each axis, and who moves furthest between two: more arms than a sentence can hold."""
+    """Who comes first on each axis, and who moves furthest: more arms than a sentence can hold."""
     first: dict[str, list[str]] = {}
     places: dict[str, dict[Axis, int]] = {}
     for axis, order in orders.items():
