@@ -133,10 +133,10 @@ def _explain_one(detail: Mapping[str, Any], path: Where, owner: Any, here: Any) 
     if kind == "string_too_long":
         return Explained(path, f"the text is longer than {context['max_length']} characters", None)
     if kind in _TYPES:
-        hint = _type_hint(kind, detail["input"])
+        advice = _type_hint(kind, detail["input"])
         if isinstance(detail["input"], list) and _TYPES[kind].startswith("a section"):
-            hint = _ONE.get(str(path[-1]) if path else "", "One section stands here, and no list.")
-        return Explained(path, f"found {found}, expected {_TYPES[kind]}", hint)
+            advice = _ONE.get(str(path[-1]) if path else "", "One section stands here, and no list.")
+        return Explained(path, f"found {found}, expected {_TYPES[kind]}", advice)
     message = detail["msg"]
     return Explained(path, f"found {found}: {message[0].lower()}{message[1:]}", None)
 
