@@ -23,6 +23,7 @@ from harness.now import utc_now
 from harness.progress import ProgressView
 from harness.roots import RUNNING, StudyRoot
 from harness.status import CellState, cell_state
+from harness.trials import record_trial
 from prereg.events import EventKind, append_event, read_events
 from prereg.problems import Problem, Refused
 from prereg.study import Study
@@ -58,6 +59,8 @@ def run_study(
         todo = [cell for cell in cells if not root.folder(cell).finished]
         devices = _gpus() if study.environment.device == "cuda" else []
         slots_needed = max(1, min(slots or slots_of(study), len(todo) or 1))
+        if root.exploratory:
+            record_trial(root.loaded, todo)
         executor = LocalExecutor(slots_needed, devices, warm=_can_be_warm(study))
         executor.submit([_command(root, cell) for cell in todo])
         interrupted = _drive(root, cells, todo, executor, view)
