@@ -56,12 +56,13 @@ def look_states(study: Study, finished: Collection[Cell]) -> tuple[LookState, ..
 
 
 def planned_look(study: Study, finished: Collection[Cell], begun: Collection[Cell]) -> int | None:
-    """The look, but the last, that results are seen at: its cells are finished, and no other was begun.
+    """The look before the end that results are seen at: its cells are finished, and no other was begun.
 
     With a part of the next seeds there, a report shows what the plan did not mean to look at.
     """
-    for state in look_states(study, finished)[:-1]:
+    every = set(cells_of(study))
+    for state in look_states(study, finished):
         cells = set(cells_until(study, state.look))
-        if cells == set(finished) and cells >= set(begun):
+        if cells != every and cells == set(finished) and cells >= set(begun):
             return state.look
     return None

@@ -126,7 +126,7 @@ def render(power: StudyPower) -> str:
             lines.append(f"  {row.seeds:>4}{mark}  " + "".join(f"{_figure(f):<16}" for f in figures).rstrip())
         lines.append("")
         if one.stops is not None:
-            lines += [*_stops(one.stops), ""]
+            lines += [*_stops(one.stops, several=len(power.hypotheses) > 1), ""]
         if not isnan(one.smallest_effect.value):
             smallest = one.smallest_effect
             lines.append(
@@ -138,7 +138,7 @@ def render(power: StudyPower) -> str:
     return "\n".join([*lines, *power.notes])
 
 
-def _stops(stops: Stops) -> list[str]:
+def _stops(stops: Stops, *, several: bool) -> list[str]:
     last = len(stops.after)
     lines = []
     for number, (seeds, at, shown) in enumerate(
@@ -149,7 +149,10 @@ def _stops(stops: Stops) -> list[str]:
             f"  {ends} look {number}, after {seeds} seeds: {_figure(at)} of studies; "
             f"shown there: {_figure(shown)}"
         )
-    return [*lines, f"  seeds that it needs on average: {_figure(stops.seeds)}"]
+    lines.append(f"  seeds that it needs on average: {_figure(stops.seeds)}")
+    if several:
+        lines.append(f"  seeds that all of these need, so that none waits: {_figure(stops.study_seeds)}")
+    return lines
 
 
 def _figure(figure: Figure) -> str:

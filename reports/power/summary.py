@@ -64,6 +64,8 @@ class Stops:
     """By look: share of studies in which the claim is shown there."""
     seeds: Figure
     """Mean number of seeds that it needs."""
+    study_seeds: Figure
+    """Mean number that all simulated hypotheses together need, so that none of them waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ def power_of(
     found = simulate(plan, simulations, (*others, planned), threads)
     curves = {count: outcomes(plan, comparisons) for count, comparisons in found.items()}
     nothing = Figure(float("nan"), float("nan"))
+    ends = [curves[planned][name].look for name in plan.models]
     searched = found[planned][: max(_FEWEST, simulations // max(1, len(plan.hypotheses)))]
     return tuple(
         HypothesisPower(
@@ -110,7 +113,7 @@ def power_of(
             planned,
             tuple(_performance(h, curves[count][h.id], count) for count in sorted(curves)),
             _smallest_effect(plan, h, searched) if search else nothing,
-            _stops(plan, curves[planned][h.id]),
+            _stops(plan, curves[planned][h.id], ends),
         )
         for h in plan.hypotheses
     )
@@ -151,7 +154,7 @@ def _performance(hypothesis: Hypothesis, found: Simulated, seeds: int) -> Perfor
     )
 
 
-def _stops(plan: Plan, found: Simulated) -> Stops | None:
+def _stops(plan: Plan, found: Simulated, ends: Sequence[NDArray[np.int64]]) -> Stops | None:
     if not isinstance(plan.study.stopping, GroupSequential):
         return None
     seeds = np.array([look.seeds for look in plan.study.looks], dtype=np.float64)
@@ -161,6 +164,7 @@ def _stops(plan: Plan, found: Simulated) -> Stops | None:
         tuple(share(found.look == number) for number in numbers),
         tuple(share(found.shown & (found.look == number)) for number in numbers),
         mean(seeds[found.look - 1]),
+        mean(seeds[np.max(ends, axis=0) - 1]),
     )
 
 

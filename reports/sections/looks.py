@@ -46,7 +46,8 @@ def stop_of(study: Study, judged: Judged) -> Stop | None:
     if look is None or look == len(looks):
         return None
     seeds = looks[look - 1].seeds
-    return Stop(look, len(looks), seeds, study.seeds[seeds:])
+    unneeded = study.seeds[seeds:]
+    return Stop(look, len(looks), seeds, unneeded) if unneeded else None
 
 
 def standing_words(study: Study, standing: Standing) -> str:
@@ -60,6 +61,14 @@ def standing_words(study: Study, standing: Standing) -> str:
     later = any(one.look > standing.look for one in standing.made)
     after = "; the seeds after it are not in the verdict" if standing.decided and later else ""
     return f"{text} (its interval allows for its share of alpha, {100 * look.share:.3g} %){after}"
+
+
+def spent_words(study: Study) -> str:
+    """How a group-sequential plan spends alpha, to stand behind it; empty where seeds are fixed."""
+    if not isinstance(study.stopping, GroupSequential):
+        return ""
+    parts = tuple(f"{100 * look.share:.3g} % after {look.seeds} seeds" for look in study.looks)
+    return f" (spent at planned looks: {words.joined(parts)})"
 
 
 def build(evidence: Evidence, judged: Judged) -> Section | None:

@@ -15,7 +15,7 @@ from reports.intervals import Interval
 from reports.looks import Standing
 from reports.scoreboard import LEVEL, Score
 from reports.scores import Evidence
-from reports.sections.looks import standing_words
+from reports.sections.looks import spent_words, standing_words
 from reports.verdicts import SHOWN, Outcome, Verdict
 
 _SAID = {
@@ -189,17 +189,8 @@ def _test(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> str:
             "exact binomial, one-sided (greater), against one half by chance, as if predictions were "
             f"independent, which predictions about the same runs are not; at alpha {verdict.alpha:g}{within}"
         )
-    spent = _spent(evidence)
-    return f"{_TESTS[hypothesis.test.kind]}{_null(hypothesis)}, at alpha {verdict.alpha:g}{spent}{within}"
-
-
-def _spent(evidence: Evidence) -> str:
-    """How a group-sequential plan spends alpha, in words."""
-    study = evidence.study
-    if not isinstance(study.stopping, GroupSequential):
-        return ""
-    parts = tuple(f"{100 * look.share:.3g} % after {look.seeds} seeds" for look in study.looks)
-    return f" (spent at planned looks: {words.joined(parts)})"
+    alpha = f"alpha {verdict.alpha:g}{spent_words(evidence.study)}"
+    return f"{_TESTS[hypothesis.test.kind]}{_null(hypothesis)}, at {alpha}{within}"
 
 
 def _null(hypothesis: Hypothesis) -> str:

@@ -170,6 +170,7 @@ def test_a_locked_study_runs_look_by_look(tmp_path: Path) -> None:
     assert "look 1 of the plan, on 4 of 6 runs" in err
     kinds = [event.kind for event in read_events(tmp_path / "study.events.jsonl").events]
     assert kinds[-1] == "look"
+    assert called("prereg", "verify", path)[0] == 0
     page = (tmp_path / "study.report/report.html").read_text(encoding="utf-8")
     assert "look 1 of the plan, with 4 of 6 runs complete" in page
     assert "Nothing differs from the lock" in page

@@ -320,6 +320,24 @@ def test_power_and_stops_are_those_of_t_tests_on_the_same_draws() -> None:
     assert stops.shown[1].value == pytest.approx(float((last & ~first).mean()))
     assert stops.seeds.value == pytest.approx(3 * float(first.mean()) + 5 * float((~first).mean()))
     assert 0.2 < stops.at[0].value < 0.8
+    assert stops.study_seeds == stops.seeds
+
+
+def test_a_study_of_two_needs_the_seeds_of_the_one_that_needs_more() -> None:
+    """Drawn apart, each is decided at the first look with its own chance; both are with the product."""
+    claims = [
+        tiny_hypothesis(id=name, power={"effect": effect, "sd": 1.0}) for name, effect in (("a", 4), ("b", 3))
+    ]
+    document = tiny(hypotheses=claims, seeds=[1, 2, 3, 4, 5], stopping=stopping())
+    study = Study.model_validate_json(json.dumps(document))
+    plan = Plan.of(study, {h.id: Model.of(study.id, h, (Bench(10, 4, 1.0),)) for h in study.hypotheses})
+    first, second = (one.stops for one in power_of(plan, 1_000, (), search=False))
+    assert first is not None
+    assert second is not None
+    both = first.at[0].value * second.at[0].value
+    assert first.study_seeds == second.study_seeds
+    assert first.study_seeds.value == pytest.approx(5 - 2 * both, abs=4 * first.study_seeds.error)
+    assert first.study_seeds.value > max(first.seeds.value, second.seeds.value)
 
 
 def test_all_intervals_together_cover_at_least_as_often_as_one() -> None:
