@@ -225,7 +225,7 @@ def _sentence(
     body = (
         f"{where[0].upper()}{where[1:]}, {hypothesis.treatment} scored {size} points {way} "
         f"{hypothesis.control} on {metric} ({words.interval_text(effect)}; {method_line(effect)}; "
-        f"{p}); {said}{f', {look}' if look else ''}."
+        f"{p}); {said}{f'; {look}' if look else ''}."
     )
     return f"{_head(verdict)}{body}"
 
