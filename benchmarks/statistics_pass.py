@@ -38,7 +38,7 @@ PLAIN_COPIES = 3
 PLAIN_LIMIT_GIB = 9.0
 """Above this the plain way is not run; it would swap or be killed on a small machine."""
 FLAT = 1.25
-"""Allowed growth of peak memory, and of the seconds a token, from the fewest tokens to sixteen times as many."""
+"""Allowed growth of peak memory, and of seconds a token, from the fewest tokens to sixteen times as many."""
 
 
 class LogprobOnly(torch.autograd.Function):
