@@ -19,6 +19,7 @@ from prereg.events import append_event, head, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import CodeVersion, Lock, LockedPower, make_lock, read_lock, write_lock
 from prereg.problems import LockMismatch, Problem, Refused
+from prereg.reserve import every_seed
 from prereg.source import LoadedStudy, load_study
 from prereg.study import Study
 
@@ -166,10 +167,10 @@ def exploratory_runs(layout: StudyLayout) -> list[str]:
 
 
 def tried_seeds(layout: StudyLayout, study: Study) -> list[int]:
-    """Seeds of the study that its exploratory runs have used: what they would show is known."""
+    """Seeds of the study and its reserve that exploratory runs have used: what they would show is known."""
     runs = (read_json(layout.exploratory / name / "run.json") for name in exploratory_runs(layout))
     used = {facts.get("seed") for facts in runs if facts is not None}
-    return [seed for seed in study.seeds if seed in used]
+    return [seed for seed in every_seed(study) if seed in used]
 
 
 def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
@@ -209,13 +210,19 @@ def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
             *(
                 loaded.problem(
                     f"the seed {seed} was used by an exploratory run",
-                    "seeds",
-                    loaded.study.seeds.index(seed),
+                    *_place_of_seed(loaded.study, seed),
                     hint=hint,
                 )
                 for seed in used
             )
         )
+
+
+def _place_of_seed(study: Study, seed: int) -> tuple[str, int]:
+    """Where a seed stands in the study file."""
+    if seed in study.seeds:
+        return "seeds", study.seeds.index(seed)
+    return "reserve_seeds", study.reserve_seeds.index(seed)
 
 
 def _other_lock(loaded: LoadedStudy, layout: StudyLayout) -> Path | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness.cells import Cell, cells_of, finished_in, selected
+from harness.cells import Cell, every_cell, finished_in, selected
 from harness.chain import finished_runs
 from harness.exclusive import exclusive
 from harness.executors import CellCommand
@@ -20,6 +20,7 @@ from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
 from harness.now import utc_now
 from harness.progress import ProgressView
+from harness.reserve import Reserve, draw, reserve_of, standing_cells
 from harness.roots import RUNNING, StudyRoot
 from harness.status import CellState, cell_state
 from prereg.events import EventKind, append_event, read_events
@@ -34,7 +35,9 @@ class StudyOutcome:
     """How `run_study` ended."""
 
     states: tuple[CellState, ...]
+    """Of the selected cells that count: a seed that was given up does not."""
     interrupted: bool
+    reserve: Reserve
 
     @property
     def failed(self) -> tuple[CellState, ...]:
@@ -45,18 +48,49 @@ class StudyOutcome:
 def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: ProgressView) -> StudyOutcome:
     """Run the selected cells to their ends. Raises Refused if the study is being run already."""
     study = root.loaded.study
-    cells = selected(cells_of(study), only)
+    chosen = selected(every_cell(study), only)
     make_folder(root.runs)
     with exclusive(root.runs / RUNNING, f"the study {study.id}"):
         _record_missed_ends(root)
-        todo = [cell for cell in cells if not root.folder(cell).finished]
-        devices = _gpus() if study.environment.device == "cuda" else []
-        slots_needed = max(1, min(slots or slots_of(study), len(todo) or 1))
-        executor = LocalExecutor(slots_needed, devices, warm=_can_be_warm(study))
-        executor.submit([_command(root, cell) for cell in todo])
-        interrupted = _drive(root, cells, todo, executor, view)
+        _draw(root, view)
+        cells = _that_count(root, chosen)
+        if not cells:
+            hint = "`harness status` names the seeds that count."
+            raise Refused(Problem("--only names reserve seeds that no failure called for, or seeds that were "
+                                  "given up", hint=hint))  # fmt: skip
+        interrupted = _run_all(root, cells, slots, view)
+        # A reserve seed may fail in its turn; a cell is tried once in an invocation.
+        while not interrupted and _draw(root, view):
+            more = [cell for cell in _that_count(root, chosen) if cell not in cells]
+            interrupted = _run_all(root, more, slots, view)
+            cells = [*cells, *more]
+        cells = _that_count(root, chosen)
     states = tuple(cell_state(root.folder(cell), cell, study) for cell in cells)
-    return StudyOutcome(states, interrupted)
+    return StudyOutcome(states, interrupted, reserve_of(root))
+
+
+def _run_all(root: StudyRoot, cells: Sequence[Cell], slots: int | None, view: ProgressView) -> bool:
+    """Run those of the cells that are not finished. True if it was interrupted."""
+    study = root.loaded.study
+    todo = [cell for cell in cells if not root.folder(cell).finished]
+    devices = _gpus() if study.environment.device == "cuda" else []
+    slots_needed = max(1, min(slots or slots_of(study), len(todo) or 1))
+    executor = LocalExecutor(slots_needed, devices, warm=_can_be_warm(study))
+    executor.submit([_command(root, cell) for cell in todo])
+    return _drive(root, cells, todo, executor, view)
+
+
+def _that_count(root: StudyRoot, cells: Sequence[Cell]) -> list[Cell]:
+    """Those of the cells that the plan and its reserve have run."""
+    return [cell for cell in standing_cells(root) if cell in cells]
+
+
+def _draw(root: StudyRoot, view: ProgressView) -> bool:
+    """Draw the reserve seeds that failures call for, and say so; whether there were any."""
+    found = draw(root)
+    for one in found:
+        view.say(str(one))
+    return bool(found)
 
 
 def _record_missed_ends(root: StudyRoot) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from harness.cells import Cell, cells_of, finished_in
+from harness.cells import Cell, every_cell, finished_in
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
@@ -26,6 +26,7 @@ from harness.opinions import graded_again, second_opinions
 from harness.overrides import in_words, remembered
 from harness.owed import statements
 from harness.regrading import attach
+from harness.reserve import reserve_of, standing_cells
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
 from harness.versions import environment
@@ -33,7 +34,7 @@ from prereg.events import LoggedEvent, append_event, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import DOES_NOT_PROVE, Lock
 from prereg.problems import LockMismatch, Problem, Refused
-from prereg.source import load_study
+from prereg.source import LoadedStudy, load_study
 from reports.inputs import (
     AmendmentFact,
     Event,
@@ -84,7 +85,7 @@ def report_study(
 
     now = at or utc_now()
     root, lock_fact = _made_up(path, simulated) if simulated else _root_and_lock(path, exploratory)
-    cells = cells_of(root.loaded.study)
+    cells = standing_cells(root)
     if not any(last_commit(root.folder(cell).path) for cell in cells):
         raise Refused(
             Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
@@ -92,7 +93,7 @@ def report_study(
         )  # fmt: skip
     finished = sum(root.folder(cell).finished for cell in cells)
     _log(root, now, finished, len(cells))
-    content = _content(root, cells, lock_fact, now)
+    content = _content(root, every_cell(root.loaded.study), lock_fact, now)
     layout = StudyLayout.of(path)
     apart = root.exploratory or root.simulated
     paths = write_report(content, folder or (root.runs / "report" if apart else layout.report))
@@ -100,7 +101,10 @@ def report_study(
 
 
 def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) -> ReportContent:
-    """The report's content. A run that finishes meanwhile moves its files; then everything is read again."""
+    """The report's content. A run that finishes meanwhile moves its files; then everything is read again.
+
+    `cells` are also those of seeds that were given up, and of the reserve.
+    """
     from reports.build import build_report
 
     log = read_events(root.events)
@@ -130,6 +134,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
                     gradient_tests=gradient_tests(StudyLayout.of(root.loaded.path).predictions),
                     generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
                     again=_graded_again(root, cells, connection, regrades),
+                    drawn=reserve_of(root).drawn,
                 )
             )
     raise Refused(
@@ -306,16 +311,17 @@ def _log(root: StudyRoot, now: datetime, finished: int, planned: int) -> None:
     data = {"finished": finished, "planned": planned}
     layout = StudyLayout.of(root.loaded.path)
     if root.exploratory and not root.simulated and layout.lock.is_file():
-        _log_trial(layout, now, f"exploratory report on {finished} of {planned} runs")
+        _log_trial(root.loaded, layout, now, f"exploratory report on {finished} of {planned} runs")
     if finished < planned:
         append_event(root.events, "look", f"report on {finished} of {planned} runs", now, data)
     else:
         append_event(root.events, "report", f"report on all {planned} runs", now, data)
 
 
-def _log_trial(layout: StudyLayout, now: datetime, summary: str) -> None:
+def _log_trial(loaded: LoadedStudy, layout: StudyLayout, now: datetime, summary: str) -> None:
     """A report on exploratory runs beside a lock is a look as well, until the locked runs are complete."""
     study = read_chain(layout)[-1].study
-    finished, planned = len(finished_in(layout.runs, study)), len(cells_of(study))
+    cells = standing_cells(StudyRoot.of_runs(replace(loaded, study=study)))
+    finished, planned = sum(RunFolder(layout.runs / c.run_id).finished for c in cells), len(cells)
     if finished < planned:
         append_event(layout.events, "look", summary, now, {"finished": finished, "planned": planned})

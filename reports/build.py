@@ -14,6 +14,7 @@ from reports.forecasts import read_forecasts
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
 from reports.ledger import read_ledger
+from reports.planned import as_run, with_reserve
 from reports.remeasured import read_again
 from reports.scores import Evidence, in_order
 from reports.sections import (
@@ -59,8 +60,10 @@ def build_report(inputs: ReportInputs) -> ReportContent:
 
     Raises Refused if the ledger lacks a view or a column, or contradicts itself.
     """
-    study = inputs.study
-    evidence = Evidence(study, in_order(study, inputs.runs), read_ledger(inputs.connection))
+    study = with_reserve(inputs.study, inputs.drawn)
+    ledger = read_ledger(inputs.connection)
+    by_plan = as_run(inputs.study, inputs.drawn, inputs.runs, ledger)
+    evidence = Evidence(study, in_order(study, inputs.runs), ledger, by_plan)
     checked = check_all(evidence)
     comparisons = voided(evidence, compare_all(evidence), checked)
     details = read_details(inputs.connection, evidence)
@@ -187,6 +190,7 @@ def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked])
         found.append(
             f"{words.plural(missing, 'planned run')} could not be analysed at every budget; see the run flow."
         )
+    found.extend(flow.by_plan(evidence))
     if diverged := tuple(run.run_id for run in evidence.runs if run.diverged):
         found.append(f"Diverged: {', '.join(diverged)}. Each hypothesis says what becomes of them.")
     if unread := flow.read_at_the_start(evidence):

@@ -7,6 +7,7 @@ from typing import Literal
 
 import duckdb
 
+from prereg.reserve import Replacement
 from prereg.study import Study
 
 RunState = Literal["planned", "started", "finished", "failed"]
@@ -206,3 +207,5 @@ class ReportInputs:
     """Stored gradient tests, oldest first."""
     again: GradedAgain = GradedAgain()
     """What was graded a second time."""
+    drawn: tuple[Replacement, ...] = ()
+    """Reserve seeds that took the places of others, in the order in which they were drawn."""

@@ -122,7 +122,7 @@ def _check(
 def _value(evidence: Evidence, control: Control, model: str, arm: str, axis: Axis | None) -> float:
     """Mean over the seeds' runs; NaN unless every planned seed has a value.
 
-    A run that some hypothesis leaves out by its plan (failed, diverged) is left out here as well.
+    A run that the plan leaves out of a comparison (by a rule, failed, diverged) is left out here as well.
     """
     runs = evidence.runs_of(model, arm)
     if len(runs) < len(evidence.study.seeds):
@@ -139,10 +139,15 @@ def _value(evidence: Evidence, control: Control, model: str, arm: str, axis: Axi
 
 def _left_out(evidence: Evidence, run: RunFact) -> bool:
     rules = [hypothesis.intercurrent for hypothesis in evidence.study.hypotheses]
-    return any(
-        (rule.divergence == "exclude_pair" and run.diverged)
-        or (rule.crash == "exclude_pair" and run.state == "failed")
-        for rule in rules
+    goes_without = evidence.study.missing.pairs == "complete_cases" and run.state == "failed"
+    return (
+        goes_without
+        or run.run_id in evidence.as_run.excluded
+        or any(
+            (rule.divergence == "exclude_pair" and run.diverged)
+            or (rule.crash == "exclude_pair" and run.state == "failed")
+            for rule in rules
+        )
     )
 
 

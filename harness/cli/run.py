@@ -164,8 +164,11 @@ def run(
         emit({
             "runs": [s.to_json() for s in outcome.states], "folder": str(root.runs),
             "exploratory": exploratory, "interrupted": outcome.interrupted,
+            "reserve": outcome.reserve.to_json(),
         })  # fmt: skip
     else:
+        for line in outcome.reserve.lines():
+            note(line)
         note(f"{finished} of {len(outcome.states)} runs finished in {root.runs}")
         if finished < len(outcome.states):
             note("give the same command again to go on")
@@ -188,29 +191,27 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
     json
         Print one JSON document.
     """
-    from harness.cells import cells_of
-    from harness.folders import RunFolder
-    from harness.overrides import overridden, remembered
+    from harness.reserve import reserve_of, standing_cells
+    from harness.roots import StudyRoot
     from harness.status import cell_state
-    from prereg.layout import StudyLayout, find_study
+    from prereg.layout import find_study
     from prereg.source import load_study
 
-    path = study or find_study()
-    layout = StudyLayout.of(path)
-    loaded = load_study(path)
-    if exploratory:
-        loaded = overridden(loaded, remembered(path))
-    root = layout.exploratory if exploratory else layout.runs
-    states = [
-        cell_state(RunFolder(root / cell.run_id), cell, loaded.study) for cell in cells_of(loaded.study)
-    ]
+    loaded = load_study(study or find_study())
+    root = StudyRoot.apart(loaded) if exploratory else StudyRoot.of_runs(loaded)
+    states = [cell_state(root.folder(cell), cell, root.loaded.study) for cell in standing_cells(root)]
+    reserve = reserve_of(root)
     if json:
-        emit({"runs": [s.to_json() for s in states], "folder": str(root)})
+        emit({
+            "runs": [s.to_json() for s in states], "folder": str(root.runs), "reserve": reserve.to_json(),
+        })  # fmt: skip
         return
     width = max(len(s.run_id) for s in states)
     for s in states:
         line = f"{s.run_id:<{width}}  {s.state:<8}  {s.fraction:>4.0%}  {s.updates:>7,} updates"
         print(f"{line}  {s.generated_tokens:>12,} tokens" + (f"  {s.message}" if s.message else ""))
+    for text in reserve.lines():
+        print(text)
 
 
 def simulate(study: Path | None = None, *, truth: Path, out: Path | None = None, json: bool = False) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.cells import Cell, cells_of
 from harness.orchestrate import make_folder
+from harness.reserve import standing_cells
 from harness.roots import StudyRoot
 from harness.simulation.tables import DEVICE, Rows, tables_of
 from harness.simulation.training import train
@@ -75,15 +76,11 @@ def simulate_study(path: Path, truth_path: Path, out: Path | None = None) -> Sim
     rows = {name: Rows.of(found, study.data.benchmarks[name].samples) for name, found in ids.items()}
     maker = _Maker(root, world, rows, digest)
     cells = cells_of(study)
-    workers = min(_cores(), max(1, len(cells) // _AT_ONCE))
-    if workers == 1:
-        made = [maker(cell) for cell in cells]
-    else:
-        context = multiprocessing.get_context(
-            "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-        )
-        with ProcessPoolExecutor(workers, context, _take, (maker,)) as pool:
-            made = list(pool.map(_make, cells, chunksize=_AT_ONCE))
+    made = _make_all(maker, cells)
+    # Runs that crash call for reserve seeds, whose runs may crash as well.
+    while more := [cell for cell in standing_cells(root) if cell not in cells]:
+        made += _make_all(maker, more)
+        cells += more
     steps = _mean_steps(cells, [one[1] for one in made])
     result = SimulatedStudy(
         str(root.runs), len(cells), sum(one[0] for one in made), digest,
@@ -112,6 +109,18 @@ class _Maker:
         write_run(self._root.folder(cell), cell.run_id, tables, run.updates, facts, crash)
         samples = len(tables["samples"]) if "samples" in tables else 0
         return samples, {reading.axis: reading.step for reading in run.readings}
+
+
+def _make_all(maker: _Maker, cells: list[Cell]) -> list[tuple[int, dict[str, int]]]:
+    """What `maker` returns of each cell, made on all cores."""
+    workers = min(_cores(), max(1, len(cells) // _AT_ONCE))
+    if workers == 1:
+        return [maker(cell) for cell in cells]
+    context = multiprocessing.get_context(
+        "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+    )
+    with ProcessPoolExecutor(workers, context, _take, (maker,)) as pool:
+        return list(pool.map(_make, cells, chunksize=_AT_ONCE))
 
 
 _maker: _Maker | None = None

@@ -1,0 +1,170 @@
+"""Reserve seeds while a study runs: what calls for one, what was drawn, and what the event log says of it.
+
+The event log decides. A run has failed for good when it ended with an error in `ATTEMPTS` attempts and never
+finished; `harness run` then draws the next reserve seed and records it, and from then on the runs of the seed
+that was given up are not tried again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.cells import Cell, cells_of, every_cell
+from harness.folders import RunFolder
+from harness.now import utc_now
+from harness.roots import StudyRoot
+from prereg.events import LoggedEvent, append_event, read_events
+from prereg.reserve import ATTEMPTS, Replacement, draws, standing, uncalled, valid
+from prereg.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """How the reserve of a study stands."""
+
+    drawn: tuple[Replacement, ...]
+    pending: tuple[str, ...]
+    """Runs that failed in all attempts but one, of seeds that a reserve seed could replace."""
+    left: tuple[int, ...]
+    """Reserve seeds that nothing has called for."""
+
+    def lines(self) -> tuple[str, ...]:
+        """For a person, a line each; none for a study without a reserve."""
+        found = [f"reserve seed {one.by} takes the place of {one.seed}: {one.run} failed for good"
+                 for one in self.drawn]  # fmt: skip
+        if self.left:
+            found += [
+                f"{run}: failed; the next `harness run` tries it once more, and if that fails too, the "
+                f"reserve seed {self.left[0]} takes the place of its seed"
+                for run in self.pending
+            ]
+            found.append(f"in reserve, not called for: {', '.join(map(str, self.left))}")
+        return tuple(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        replaced = [{"seed": one.seed, "by": one.by, "run": one.run} for one in self.drawn]
+        return {"replaced": replaced, "tried_once_more": list(self.pending), "left": list(self.left)}
+
+
+def reserve_of(root: StudyRoot) -> Reserve:
+    """How the reserve stands by the event log, or by the folders of simulated runs."""
+    study = root.loaded.study
+    if not study.reserve_seeds:
+        return Reserve((), (), ())
+    if root.simulated:
+        drawn, pending = _of_folders(root), ()
+    else:
+        events = _under_plan(read_events(root.events).events)
+        drawn = recorded(study, events)
+        failures, seeds = _failures(events), standing(study.seeds, drawn)
+        pending = tuple(
+            cell.run_id
+            for cell in cells_of(study, seeds)
+            if failures[cell.run_id] == ATTEMPTS - 1 and not root.folder(cell).finished
+        )
+    return Reserve(drawn, pending, study.reserve_seeds[len(drawn) :])
+
+
+def standing_cells(root: StudyRoot) -> list[Cell]:
+    """The cells that count: those of the plan, with the reserve seeds in the places that they took."""
+    study = root.loaded.study
+    return cells_of(study, standing(study.seeds, reserve_of(root).drawn))
+
+
+def draw(root: StudyRoot) -> tuple[Replacement, ...]:
+    """Draw the reserve seeds that failures call for, and record each. Returns those that are new."""
+    study = root.loaded.study
+    if not study.reserve_seeds:
+        return ()
+    events = read_events(root.events).events
+    found = draws(study, recorded(study, events), failed_for_good(study, events))
+    for one in found:
+        data = {"seed": one.seed, "by": one.by, "run": one.run}
+        append_event(root.events, "reserve", str(one), utc_now(), data)
+    return found
+
+
+def recorded(study: Study, events: Sequence[LoggedEvent]) -> tuple[Replacement, ...]:
+    """The draws that the log holds and that the present plan allows."""
+    return valid(study, (one for one in map(_replacement, _under_plan(events)) if one is not None))
+
+
+def failed_for_good(study: Study, events: Sequence[LoggedEvent]) -> tuple[tuple[int, str], ...]:
+    """Seeds with the run that failed for good, in the order in which the log has them fail."""
+    seeds = {cell.run_id: cell.seed for cell in every_cell(study)}
+    present = _under_plan(events)
+    finished = {str(event.data.get("run")) for event in present if event.kind == "run_finished"}
+    count: Counter[str] = Counter()
+    found: list[tuple[int, str]] = []
+    for event in present:
+        run = str(event.data.get("run"))
+        if event.kind == "run_failed" and run in seeds and run not in finished:
+            count[run] += 1
+            if count[run] == ATTEMPTS:
+                found.append((seeds[run], run))
+    return tuple(found)
+
+
+def faults(study: Study, events: Sequence[LoggedEvent], runs: Path) -> Iterator[str]:
+    """Draws that no failure called for, and runs of reserve seeds that were not drawn, in words."""
+    present = _under_plan(events)
+    allowed = recorded(study, events)
+    for position, event in enumerate(present):
+        one = _replacement(event)
+        if one is None:
+            continue
+        if one not in allowed:
+            yield f"event {event.number}: the plan does not put the reserve seed {one.by} there: {one}"
+        elif (one.seed, one.run) not in failed_for_good(study, present[:position]):
+            yield (
+                f"event {event.number}: {one}, and the log does not hold {ATTEMPTS} failures of that run "
+                "before it"
+            )
+    made = {cell.seed for cell in every_cell(study) if _has_run(RunFolder(runs / cell.run_id))}
+    for seed in uncalled(study, allowed, made):
+        names = [cell.run_id for cell in every_cell(study)
+                 if cell.seed == seed and _has_run(RunFolder(runs / cell.run_id))]  # fmt: skip
+        yield f"{', '.join(names)}: a run of the reserve seed {seed}, which no failure called for"
+
+
+def _has_run(folder: RunFolder) -> bool:
+    return folder.facts.is_file() or folder.finished
+
+
+def _replacement(event: LoggedEvent) -> Replacement | None:
+    """The draw that an event records, if it records one."""
+    seed, by = event.data.get("seed"), event.data.get("by")
+    if event.kind != "reserve" or not isinstance(seed, int) or not isinstance(by, int):
+        return None
+    return Replacement(seed, by, str(event.data.get("run")))
+
+
+def _under_plan(events: Sequence[LoggedEvent]) -> Sequence[LoggedEvent]:
+    """The events since the last amendment that set the runs of before aside."""
+    last = [i for i, e in enumerate(events) if e.kind == "amendment" and e.data.get("runs_set_aside")]
+    return events[last[-1] + 1 :] if last else events
+
+
+def _failures(events: Sequence[LoggedEvent]) -> Counter[str]:
+    return Counter(str(event.data.get("run")) for event in events if event.kind == "run_failed")
+
+
+def _of_folders(root: StudyRoot) -> tuple[Replacement, ...]:
+    """The draws that simulated runs call for: one that crashed has failed for good."""
+    study = root.loaded.study
+    drawn: tuple[Replacement, ...] = ()
+    while True:
+        failed = [
+            (cell.seed, cell.run_id)
+            for cell in cells_of(study, standing(study.seeds, drawn))
+            if root.folder(cell).failure.is_file() and not root.folder(cell).finished
+        ]
+        more = draws(study, drawn, failed)
+        if not more:
+            return drawn
+        drawn += more
