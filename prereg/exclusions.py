@@ -55,7 +55,7 @@ class Exclusion(Section):
     id: Name
     """Names it in the report."""
     field: Text
-    """The run's fact: `resumptions`, `lost_updates`, `device_kind`, `torch_version` or `transformers_version`."""
+    """A run fact: `resumptions`, `lost_updates`, `device_kind`, `torch_version` or `transformers_version`."""
     above: Annotated[int, Field(ge=0)] | None = None
     """For `resumptions` and `lost_updates`: a run with more than this is left out."""
     differs_from: Text | None = None

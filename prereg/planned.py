@@ -38,10 +38,10 @@ def missing_words(missing: Missing) -> str:
     if missing.pairs == "inadmissible":
         return f"A comparison that lacks a pair of runs is inadmissible. {samples}"
     return (
-        "Where a run failed for good and no reserve seed took its place, the verdict is on the complete pairs, "
-        f"if they are {missing.at_least} or more; each missing pair is named beside it, with the p that would "
-        "result if the missing ones were like the worst of the others. A run that was never started or never "
-        f"finished is still to be made, and until then there is no verdict. {samples}"
+        "Where a run failed for good and no reserve seed took its place, the verdict is on the complete "
+        f"pairs, if they are {missing.at_least} or more; each missing pair is named beside it, with the p "
+        "that would result if the missing ones were like the worst of the others. A run that was never started or "
+        f"was cut off is still to be made, and until then there is no verdict. {samples}"
     )
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from prereg.study import Study
 
 ATTEMPTS = 2
-"""Attempts that must end with an error before a run has failed for good: the first, and one more from its last
-commit. A run that was interrupted or killed has not failed."""
+"""Attempts that must end with an error before a run has failed for good: the first, and one more from the
+last commit. A run that was interrupted or killed has not failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,4 +51,5 @@ def too_few(evidence: Evidence, pairs: int) -> str | None:
     fewest = evidence.study.missing.at_least
     if fewest is None or pairs >= fewest:
         return None
-    return f"the plan asks for at least {fewest} complete pairs, and {pairs} {'is' if pairs == 1 else 'are'} there"
+    are = "is" if pairs == 1 else "are"
+    return f"the plan asks for at least {fewest} complete pairs, and {pairs} {are} there"

@@ -1,4 +1,4 @@
-"""What a verdict on complete pairs would have been, had the missing pairs been like the worst of the others."""
+"""What the test would say, had the missing pairs been like the worst of the others."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def worst_case(
     observed = seed_means(blocks, shares)
     cases = []
     for place in (int(observed.argmin()), int(observed.argmax())):
-        extended = [
-            np.vstack([block, np.repeat(block[place : place + 1], pairs, axis=0)]) for block in blocks
-        ]
+        extended = [np.vstack([block, block[[place] * pairs]]) for block in blocks]
         per_seed = tuple(float(value) for value in seed_means(extended, shares))
         tails = registered_tails(hypothesis, interval(extended), per_seed)
         p = p_of_claim(tails, hypothesis.direction, hypothesis.bound)

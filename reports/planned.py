@@ -35,11 +35,9 @@ def with_reserve(study: Study, drawn: Sequence[Replacement]) -> Study:
 def as_run(study: Study, drawn: Sequence[Replacement], runs: Sequence[RunFact], ledger: Ledger) -> AsRun:
     """What the plan's rules make of the runs. `study` is the plan before any reserve seed was drawn."""
     gone = [one.seed for one in drawn]
-    given_up = [
-        run for run in runs if run.seed in gone and run.arm in study.arms and run.model in study.models
-    ]
-    order = list(study.arms)
-    given_up.sort(key=lambda run: (gone.index(run.seed), run.model, order.index(run.arm)))
+    arms, models = list(study.arms), list(study.models)
+    given_up = [run for run in runs if run.seed in gone and run.arm in arms and run.model in models]
+    given_up.sort(key=lambda r: (gone.index(r.seed), models.index(r.model), arms.index(r.arm)))
     excluded = {
         run.run_id: found[0] for run in runs if (found := list(_exclusions(study.exclusions, run, ledger)))
     }

@@ -29,7 +29,7 @@ class Evidence:
     runs: tuple[RunFact, ...]
     """Planned runs only, in the plan's order: model, arm, seed."""
     ledger: Ledger
-    as_run: AsRun = AsRun()
+    as_run: AsRun = field(default_factory=AsRun)
     """What became of the plan by its own rules."""
     _reasons: dict[tuple[str, int, str], str | None] = field(default_factory=dict, repr=False, compare=False)
     """What `block_reason` has found: every table asks it of every policy."""

@@ -158,7 +158,7 @@ def seeds_are_fresh(loaded: LoadedStudy) -> Iterator[Problem]:
 
 
 def offsets_reach_other_seeds(loaded: LoadedStudy) -> Iterator[Problem]:
-    """An A/A arm trains on seeds of its own: not those of the study, its reserve or a pilot, and such as exist."""
+    """An A/A arm trains on seeds of its own, which exist: none of the study, its reserve or a pilot."""
     study = loaded.study
     for name, arm in study.arms.items():
         if arm.seed_offset == 0:

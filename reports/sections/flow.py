@@ -121,8 +121,8 @@ def _flow(evidence: Evidence) -> Table:
         columns,
         tuple(rows),
         "Analysed: read and completely graded at the start and at every budget. Excluded: left out of every "
-        "hypothesis by a rule on how runs are made. Diverged runs stay in every table; a hypothesis may leave "
-        "their seeds out, if its plan says so. Seeds whose places reserve seeds took are not counted.",
+        "hypothesis by a rule on how runs are made. Diverged runs stay in every table; a hypothesis may "
+        "leave their seeds out, if its plan says so. Seeds whose places reserve seeds took do not count.",
     )
 
 
