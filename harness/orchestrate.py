@@ -72,7 +72,8 @@ def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: 
 def _run_all(root: StudyRoot, cells: Sequence[Cell], slots: int | None, view: ProgressView) -> bool:
     """Run those of the cells that are not finished. True if it was interrupted."""
     study = root.loaded.study
-    todo = [cell for cell in cells if not root.folder(cell).finished]
+    missing = reserve_of(root).missing
+    todo = [cell for cell in cells if not root.folder(cell).finished and cell.run_id not in missing]
     devices = _gpus() if study.environment.device == "cuda" else []
     slots_needed = max(1, min(slots or slots_of(study), len(todo) or 1))
     executor = LocalExecutor(slots_needed, devices, warm=_can_be_warm(study))

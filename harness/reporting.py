@@ -122,7 +122,11 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
         )
         with suppress(duckdb.IOException):
             diverged = _diverged(connection)
-            facts = tuple(_run_fact(root, cell, ledgers[cell.run_id], diverged) for cell in cells)
+            reserve = reserve_of(root)
+            facts = tuple(
+                _run_fact(root, cell, ledgers[cell.run_id], diverged, cell.run_id in reserve.missing)
+                for cell in cells
+            )
             return build_report(
                 ReportInputs(
                     study=root.loaded.study,
@@ -134,7 +138,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
                     gradient_tests=gradient_tests(StudyLayout.of(root.loaded.path).predictions),
                     generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
                     again=_graded_again(root, cells, connection, regrades),
-                    drawn=reserve_of(root).drawn,
+                    drawn=reserve.drawn,
                 )
             )
     raise Refused(
@@ -251,7 +255,9 @@ def _ledgers(root: StudyRoot, cells: list[Cell]) -> dict[str, RunLedger | None]:
     return {cell.run_id: read_run(root.folder(cell).path) for cell in cells}
 
 
-def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: frozenset[str]) -> RunFact:
+def _run_fact(
+    root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: frozenset[str], for_good: bool
+) -> RunFact:
     folder: RunFolder = root.folder(cell)
     facts = read_json(folder.facts) or {}
     failure = read_json(folder.failure)
@@ -269,6 +275,7 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: froz
     return RunFact(
         cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),
         run.resumes if run is not None else 0, cell.run_id in diverged, note, _setup(facts),
+        for_good,
     )  # fmt: skip
 
 

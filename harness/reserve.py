@@ -2,7 +2,8 @@
 
 The event log decides. A run has failed for good when it ended with an error in `ATTEMPTS` attempts and never
 finished; `harness run` then draws the next reserve seed and records it, and from then on the runs of the seed
-that was given up are not tried again.
+that was given up are not tried again. Where no reserve seed is left, a plan that goes without missing pairs
+does not try them again either: whoever has seen the others must not choose whether to have this one.
 """
 
 from __future__ import annotations
@@ -24,50 +25,64 @@ from prereg.study import Study
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """How the reserve of a study stands."""
+    """How the reserve of a study stands, and which runs are given up."""
 
-    drawn: tuple[Replacement, ...]
-    pending: tuple[str, ...]
-    """Runs that failed in all attempts but one, of seeds that a reserve seed could replace."""
-    left: tuple[int, ...]
+    drawn: tuple[Replacement, ...] = ()
+    left: tuple[int, ...] = ()
     """Reserve seeds that nothing has called for."""
+    missing: tuple[str, ...] = ()
+    """Runs that failed for good, that no reserve seed replaced and that the plan goes without."""
+    pending: tuple[str, ...] = ()
+    """Runs that are tried once more, and for good if it comes to that."""
 
     def lines(self) -> tuple[str, ...]:
-        """For a person, a line each; none for a study without a reserve."""
-        found = [f"reserve seed {one.by} takes the place of {one.seed}: {one.run} failed for good"
-                 for one in self.drawn]  # fmt: skip
+        """For a person, a line each; none for a study that has no such rules."""
+        after = "its pair is missing"
         if self.left:
-            found += [
-                f"{run}: failed; the next `harness run` tries it once more, and if that fails too, the "
-                f"reserve seed {self.left[0]} takes the place of its seed"
-                for run in self.pending
-            ]
-            found.append(f"in reserve, not called for: {', '.join(map(str, self.left))}")
-        return tuple(found)
+            after = f"the reserve seed {self.left[0]} takes the place of its seed"
+        return (
+            *(f"reserve seed {one.by} takes the place of {one.seed}: {one.run} failed for good"
+              for one in self.drawn),
+            *(f"{run}: failed for good; its pair is missing" for run in self.missing),
+            *(f"{run}: failed; the next `harness run` tries it once more, and if that fails too, {after}"
+              for run in self.pending),
+            *([f"in reserve, not called for: {', '.join(map(str, self.left))}"] if self.left else []),
+        )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         replaced = [{"seed": one.seed, "by": one.by, "run": one.run} for one in self.drawn]
-        return {"replaced": replaced, "tried_once_more": list(self.pending), "left": list(self.left)}
+        return {
+            "replaced": replaced, "left": list(self.left), "missing": list(self.missing),
+            "tried_once_more": list(self.pending),
+        }  # fmt: skip
 
 
 def reserve_of(root: StudyRoot) -> Reserve:
     """How the reserve stands by the event log, or by the folders of simulated runs."""
     study = root.loaded.study
-    if not study.reserve_seeds:
-        return Reserve((), (), ())
+    goes_without = study.missing.pairs == "complete_cases"
+    if not study.reserve_seeds and not goes_without:
+        return Reserve()
     if root.simulated:
-        drawn, pending = _of_folders(root), ()
+        drawn = _of_folders(root)
+        failures = Counter({cell.run_id: ATTEMPTS for cell in every_cell(study) if _crashed(root, cell)})
     else:
         events = _under_plan(read_events(root.events).events)
         drawn = recorded(study, events)
-        failures, seeds = _failures(events), standing(study.seeds, drawn)
-        pending = tuple(
-            cell.run_id
-            for cell in cells_of(study, seeds)
-            if failures[cell.run_id] == ATTEMPTS - 1 and not root.folder(cell).finished
-        )
-    return Reserve(drawn, pending, study.reserve_seeds[len(drawn) :])
+        failures = Counter(str(event.data.get("run")) for event in events if event.kind == "run_failed")
+    left = study.reserve_seeds[len(drawn) :]
+    unfinished = [
+        cell.run_id
+        for cell in cells_of(study, standing(study.seeds, drawn))
+        if failures[cell.run_id] and not root.folder(cell).finished
+    ]
+    return Reserve(
+        drawn,
+        left,
+        tuple(run for run in unfinished if goes_without and not left and failures[run] >= ATTEMPTS),
+        tuple(run for run in unfinished if (goes_without or left) and failures[run] < ATTEMPTS),
+    )
 
 
 def standing_cells(root: StudyRoot) -> list[Cell]:
@@ -90,8 +105,15 @@ def draw(root: StudyRoot) -> tuple[Replacement, ...]:
 
 
 def recorded(study: Study, events: Sequence[LoggedEvent]) -> tuple[Replacement, ...]:
-    """The draws that the log holds and that the present plan allows."""
-    return valid(study, (one for one in map(_replacement, _under_plan(events)) if one is not None))
+    """The draws that the log holds, that failures before them called for and that the present plan allows."""
+    present = _under_plan(events)
+    called = (
+        one
+        for position, event in enumerate(present)
+        if (one := _replacement(event)) is not None
+        and (one.seed, one.run) in failed_for_good(study, present[:position])
+    )
+    return valid(study, called)
 
 
 def failed_for_good(study: Study, events: Sequence[LoggedEvent]) -> tuple[tuple[int, str], ...]:
@@ -112,19 +134,11 @@ def failed_for_good(study: Study, events: Sequence[LoggedEvent]) -> tuple[tuple[
 
 def faults(study: Study, events: Sequence[LoggedEvent], runs: Path) -> Iterator[str]:
     """Draws that no failure called for, and runs of reserve seeds that were not drawn, in words."""
-    present = _under_plan(events)
     allowed = recorded(study, events)
-    for position, event in enumerate(present):
+    for event in _under_plan(events):
         one = _replacement(event)
-        if one is None:
-            continue
-        if one not in allowed:
-            yield f"event {event.number}: the plan does not put the reserve seed {one.by} there: {one}"
-        elif (one.seed, one.run) not in failed_for_good(study, present[:position]):
-            yield (
-                f"event {event.number}: {one}, and the log does not hold {ATTEMPTS} failures of that run "
-                "before it"
-            )
+        if one is not None and one not in allowed:
+            yield f"event {event.number}: nothing before it called for this: {one}"
     made = {cell.seed for cell in every_cell(study) if _has_run(RunFolder(runs / cell.run_id))}
     for seed in uncalled(study, allowed, made):
         names = [cell.run_id for cell in every_cell(study)
@@ -150,10 +164,6 @@ def _under_plan(events: Sequence[LoggedEvent]) -> Sequence[LoggedEvent]:
     return events[last[-1] + 1 :] if last else events
 
 
-def _failures(events: Sequence[LoggedEvent]) -> Counter[str]:
-    return Counter(str(event.data.get("run")) for event in events if event.kind == "run_failed")
-
-
 def _of_folders(root: StudyRoot) -> tuple[Replacement, ...]:
     """The draws that simulated runs call for: one that crashed has failed for good."""
     study = root.loaded.study
@@ -162,9 +172,14 @@ def _of_folders(root: StudyRoot) -> tuple[Replacement, ...]:
         failed = [
             (cell.seed, cell.run_id)
             for cell in cells_of(study, standing(study.seeds, drawn))
-            if root.folder(cell).failure.is_file() and not root.folder(cell).finished
+            if _crashed(root, cell)
         ]
         more = draws(study, drawn, failed)
         if not more:
             return drawn
         drawn += more
+
+
+def _crashed(root: StudyRoot, cell: Cell) -> bool:
+    folder = root.folder(cell)
+    return folder.failure.is_file() and not folder.finished

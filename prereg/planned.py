@@ -39,9 +39,9 @@ def missing_words(missing: Missing) -> str:
         return f"A comparison that lacks a pair of runs is inadmissible. {samples}"
     return (
         "Where a run failed for good and no reserve seed took its place, the verdict is on the complete "
-        f"pairs, if they are {missing.at_least} or more; each missing pair is named beside it, with the p "
-        "that would result if the missing ones were like the worst of the others. A run that was never started or "
-        f"was cut off is still to be made, and until then there is no verdict. {samples}"
+        f"pairs, if they are {missing.at_least or 2} or more; each missing pair is named beside it, with the "
+        "p that would result if the missing ones were like the worst of the others. A run that was never "
+        f"started or was cut off is still to be made, and until then there is no verdict. {samples}"
     )
 
 

@@ -42,6 +42,8 @@ class RunFact:
     diverged: bool = False
     note: str | None = None
     setup: Setup | None = None
+    for_good: bool = False
+    """Whether a failed run is not tried again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from prereg.hypotheses import Hypothesis
+from reports.inputs import RunFact
 from reports.scores import Evidence
 
 
@@ -26,23 +27,28 @@ def left_out(evidence: Evidence, hypothesis: Hypothesis, model: str) -> dict[int
     return found
 
 
+def is_missing(evidence: Evidence, run: RunFact) -> bool:
+    """Whether the plan goes without a run: it failed, and is not tried again."""
+    goes_without = evidence.study.missing.pairs == "complete_cases"
+    return goes_without and run.state == "failed" and run.for_good
+
+
 def missing_pairs(
     evidence: Evidence, hypothesis: Hypothesis, model: str, excluded: Collection[int]
 ) -> dict[int, str]:
-    """The pairs that failed and that the plan's `complete_cases` goes without, each in words.
+    """The pairs that failed for good and that the plan's `complete_cases` goes without, each in words.
 
-    A run that was never started, or was cut off, can still be made. To count it as missing would let whoever
-    looks at results stop when they please.
+    A run that was never started, was cut off or failed once can still be made. To count it as missing would
+    let whoever looks at results stop when they please.
     """
-    if evidence.study.missing.pairs != "complete_cases":
-        return {}
     found: dict[int, str] = {}
     for seed in evidence.study.seeds:
         for arm in (hypothesis.treatment, hypothesis.control):
             fact = evidence.run(model, arm, seed)
-            if fact is not None and fact.state == "failed" and seed not in excluded:
+            if fact is not None and is_missing(evidence, fact) and seed not in excluded:
                 note = f" ({fact.note})" if fact.note else ""
-                found.setdefault(seed, f"the pair of seed {seed} is missing: {fact.run_id} failed{note}")
+                words = f"the pair of seed {seed} is missing: {fact.run_id} failed for good{note}"
+                found.setdefault(seed, words)
     return found
 
 

@@ -11,6 +11,7 @@ from prereg.fields import Axis
 from prereg.sideeffects import EVALUATED, Control
 from reports.comparisons import Comparison, model_of
 from reports.inputs import RunFact
+from reports.leftout import is_missing
 from reports.scores import Evidence, reading
 
 Finding = Literal["kept", "broken", "not measured"]
@@ -139,9 +140,8 @@ def _value(evidence: Evidence, control: Control, model: str, arm: str, axis: Axi
 
 def _left_out(evidence: Evidence, run: RunFact) -> bool:
     rules = [hypothesis.intercurrent for hypothesis in evidence.study.hypotheses]
-    goes_without = evidence.study.missing.pairs == "complete_cases" and run.state == "failed"
     return (
-        goes_without
+        is_missing(evidence, run)
         or run.run_id in evidence.as_run.excluded
         or any(
             (rule.divergence == "exclude_pair" and run.diverged)
