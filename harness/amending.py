@@ -11,10 +11,11 @@ from harness.chain import read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder
 from harness.ledger.reader import read_run
-from harness.locking import exploratory_runs, power_of_plan, refuse_dirty_code, tried_seeds
+from harness.locking import power_of_plan, refuse_dirty_code
 from harness.now import utc_now
 from harness.resolving import resolve_sources
 from harness.roots import RUNNING
+from harness.trials import exploratory_runs, tried_seeds
 from harness.versions import code_version, environment
 from prereg.amendment import Amendment, FieldChange, Known, affected, sets_runs_aside
 from prereg.checks import check

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
-from harness.folders import read_json
 from harness.now import utc_now
 from harness.owed import needed_here, settle
 from harness.resolving import Resolved, resolve_sources
+from harness.trials import exploratory_runs, tried_seeds
 from harness.versions import code_version, environment
 from prereg.checks import check
 from prereg.difference import Difference, compare, mismatch
@@ -19,7 +19,6 @@ from prereg.events import append_event, head, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import CodeVersion, Lock, LockedPower, make_lock, read_lock, write_lock
 from prereg.problems import LockMismatch, Problem, Refused
-from prereg.reserve import every_seed
 from prereg.source import LoadedStudy, load_study
 from prereg.study import Study
 
@@ -157,20 +156,6 @@ def verify_ends(layout: StudyLayout, finished: Sequence[str]) -> tuple[Problem, 
         for run in finished
         if run not in known
     )
-
-
-def exploratory_runs(layout: StudyLayout) -> list[str]:
-    """Names of the exploratory runs of a study."""
-    if not layout.exploratory.is_dir():
-        return []
-    return sorted(p.name for p in layout.exploratory.iterdir() if (p / "run.json").is_file())
-
-
-def tried_seeds(layout: StudyLayout, study: Study) -> list[int]:
-    """Seeds of the study and its reserve that exploratory runs have used: what they would show is known."""
-    runs = (read_json(layout.exploratory / name / "run.json") for name in exploratory_runs(layout))
-    used = {facts.get("seed") for facts in runs if facts is not None}
-    return [seed for seed in every_seed(study) if seed in used]
 
 
 def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:

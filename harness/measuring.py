@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.cells import Cell
 from harness.evaluation import BenchmarkTask, evaluate
-from harness.meter import Cost
+from harness.meter import Cost, Spent
 from harness.plan import evaluations_of
 from harness.preparing import prepare_cell
 from prereg.study import Study
@@ -55,13 +55,17 @@ def measure_arm(study: Study, study_folder: Path, arm: str, model: str) -> Measu
         learner, meter = ready.learner, ready.meter
         rate = ready.spec.optimizer.learning_rate
         learner.update(1, rate)
-        meter.take()
-        cost, wall = Cost(), 0.0
+        first = _screening(meter.take())
+        once, once_wall = Cost().plus(first, 0), sum(c.wall_seconds for c in first.values())
+        cost, wall, screened = Cost(), 0.0, Cost()
         for step in range(2, UPDATES + 1):
             learner.update(step, rate)
             spent = meter.take()
             cost = cost.plus(spent, 1)
+            screened = screened.plus(_screening(spent), 0)
             wall += sum(c.wall_seconds for c in spent.values())
+        if screened.generated_tokens:  # it screens at every update, and not all prompts once
+            once, once_wall = Cost(), 0.0
         evaluation, samples_tokens = 0.0, 0
         for task in ready.benchmarks:
             small = BenchmarkTask(task.name, task.spec, task.prompts[:PROBLEMS], task.grader)
@@ -72,13 +76,14 @@ def measure_arm(study: Study, study_folder: Path, arm: str, model: str) -> Measu
             samples_tokens += int(scale * sum(result.generated_tokens))
     budgets = study.budget.declared()
     needed = {
-        axis: math.ceil(value / max(cost.on(axis) / cost.updates, 1e-12)) for axis, value in budgets.items()
+        axis: max(1, math.ceil((value - once.on(axis)) / max(cost.on(axis) / cost.updates, 1e-12)))
+        for axis, value in budgets.items()
     }
     last = max(needed, key=lambda axis: needed[axis])
     updates = needed[last]
     share = updates / cost.updates
     evaluations = evaluations_of(study)
-    tokens = int(cost.generated_tokens * share)
+    tokens = once.generated_tokens + int(cost.generated_tokens * share)
     return MeasuredArm(
         arm=arm,
         model=model,
@@ -86,8 +91,13 @@ def measure_arm(study: Study, study_folder: Path, arm: str, model: str) -> Measu
         updates=updates,
         last_axis=last,
         generated_tokens=tokens,
-        train_device_seconds=cost.device_seconds * share,
+        train_device_seconds=once.device_seconds + cost.device_seconds * share,
         evaluation_seconds=evaluation * evaluations,
-        wall_seconds=wall * share + evaluation * evaluations,
+        wall_seconds=once_wall + wall * share + evaluation * evaluations,
         ledger_bytes=int(BYTES_PER_TOKEN * (tokens + samples_tokens * evaluations)),
     )
+
+
+def _screening(spent: Spent) -> Spent:
+    """What was spent on samples for predictions: at the first update they may be of every training prompt."""
+    return {key: cost for key, cost in spent.items() if key[1] == "screening"}

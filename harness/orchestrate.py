@@ -23,6 +23,7 @@ from harness.progress import ProgressView
 from harness.reserve import Reserve, draw, reserve_of, standing_cells
 from harness.roots import RUNNING, StudyRoot
 from harness.status import CellState, cell_state
+from harness.trials import record_trial
 from prereg.events import EventKind, append_event, read_events
 from prereg.problems import Problem, Refused
 from prereg.study import Study
@@ -76,6 +77,8 @@ def _run_all(root: StudyRoot, cells: Sequence[Cell], slots: int | None, view: Pr
     todo = [cell for cell in cells if not root.folder(cell).finished and cell.run_id not in missing]
     devices = _gpus() if study.environment.device == "cuda" else []
     slots_needed = max(1, min(slots or slots_of(study), len(todo) or 1))
+    if root.exploratory:
+        record_trial(root.loaded, todo)
     executor = LocalExecutor(slots_needed, devices, warm=_can_be_warm(study))
     executor.submit([_command(root, cell) for cell in todo])
     return _drive(root, cells, todo, executor, view)

@@ -73,6 +73,7 @@ def record_update(ledger: LedgerWriter, result: UpdateResult, after: Cost) -> No
             "groups": len(set(result.groups)),
             "informative_groups": result.informative_groups,
             "advantage_factor": result.scored.factor,
+            "mean_steps": result.scored.mean_steps,
             "reward_loss": result.reward_loss,
             "gradient_norm": result.gradient_norm,
             "learning_rate": result.learning_rate,

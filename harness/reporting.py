@@ -26,7 +26,7 @@ from harness.opinions import graded_again, second_opinions
 from harness.overrides import in_words, remembered
 from harness.owed import statements
 from harness.regrading import attach
-from harness.reserve import reserve_of, standing_cells
+from harness.reserve import progress, reserve_of, standing_cells
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
 from harness.versions import environment
@@ -34,7 +34,7 @@ from prereg.events import LoggedEvent, append_event, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import DOES_NOT_PROVE, Lock
 from prereg.problems import LockMismatch, Problem, Refused
-from prereg.source import LoadedStudy, load_study
+from prereg.source import load_study
 from reports.inputs import (
     AmendmentFact,
     Event,
@@ -318,17 +318,16 @@ def _log(root: StudyRoot, now: datetime, finished: int, planned: int) -> None:
     data = {"finished": finished, "planned": planned}
     layout = StudyLayout.of(root.loaded.path)
     if root.exploratory and not root.simulated and layout.lock.is_file():
-        _log_trial(root.loaded, layout, now, f"exploratory report on {finished} of {planned} runs")
+        _log_trial(layout, now, f"exploratory report on {finished} of {planned} runs")
     if finished < planned:
         append_event(root.events, "look", f"report on {finished} of {planned} runs", now, data)
     else:
         append_event(root.events, "report", f"report on all {planned} runs", now, data)
 
 
-def _log_trial(loaded: LoadedStudy, layout: StudyLayout, now: datetime, summary: str) -> None:
+def _log_trial(layout: StudyLayout, now: datetime, summary: str) -> None:
     """A report on exploratory runs beside a lock is a look as well, until the locked runs are complete."""
     study = read_chain(layout)[-1].study
-    cells = standing_cells(StudyRoot.of_runs(replace(loaded, study=study)))
-    finished, planned = sum(RunFolder(layout.runs / c.run_id).finished for c in cells), len(cells)
+    finished, planned = progress(layout, study)
     if finished < planned:
         append_event(layout.events, "look", summary, now, {"finished": finished, "planned": planned})

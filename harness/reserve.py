@@ -12,15 +12,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.cells import Cell, cells_of, every_cell
 from harness.folders import RunFolder
 from harness.now import utc_now
-from harness.roots import StudyRoot
 from prereg.events import LoggedEvent, append_event, read_events
+from prereg.layout import StudyLayout
 from prereg.reserve import ATTEMPTS, Replacement, draws, standing, uncalled, valid
 from prereg.study import Study
+
+if TYPE_CHECKING:
+    from harness.roots import StudyRoot
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,13 @@ def standing_cells(root: StudyRoot) -> list[Cell]:
     """The cells that count: those of the plan, with the reserve seeds in the places that they took."""
     study = root.loaded.study
     return cells_of(study, standing(study.seeds, reserve_of(root).drawn))
+
+
+def progress(layout: StudyLayout, study: Study) -> tuple[int, int]:
+    """Runs under the lock that are finished, and all that count."""
+    drawn = recorded(study, read_events(layout.events).events) if study.reserve_seeds else ()
+    cells = cells_of(study, standing(study.seeds, drawn))
+    return sum(RunFolder(layout.runs / cell.run_id).finished for cell in cells), len(cells)
 
 
 def draw(root: StudyRoot) -> tuple[Replacement, ...]:

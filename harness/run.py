@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +36,10 @@ class RunState:
     """What a run carries from step to step, besides weights and optimizer."""
 
     cost: Cost = field(default_factory=Cost)
+    """All that was spent so far."""
+    policy: Cost = field(default_factory=Cost)
+    """What the present policy cost: all that was spent when its last update ended. Moments between then and
+    the next update, around an evaluation or a commit, are in `cost` already and belong to the next policy."""
     open_budgets: dict[str, float] = field(default_factory=dict)
     evaluated: set[int] = field(default_factory=set)
     """Steps whose policy has been evaluated."""
@@ -46,9 +50,9 @@ class RunState:
 
     def to_json(self, selection: dict[str, object]) -> dict[str, Any]:
         """As plain JSON, with the selection's own state."""
-        cost = self.cost
         return {
-            "cost": [cost.updates, cost.generated_tokens, cost.device_seconds, cost.train_flops],
+            "cost": list(astuple(self.cost)),
+            "policy": list(astuple(self.policy)),
             "open_budgets": self.open_budgets,
             "evaluated": sorted(self.evaluated),
             "reevaluated": sorted(self.reevaluated),
@@ -60,8 +64,8 @@ class RunState:
     def from_json(cls, data: dict[str, Any]) -> RunState:
         """The inverse of `to_json`."""
         return cls(
-            Cost(*data["cost"]), data["open_budgets"], set(data["evaluated"]), set(data["reevaluated"]),
-            data["next_grid"],
+            Cost(*data["cost"]), Cost(*data["policy"]), data["open_budgets"], set(data["evaluated"]),
+            set(data["reevaluated"]), data["next_grid"],
         )  # fmt: skip
 
 
@@ -102,7 +106,7 @@ class Run:
         """Train until every budget is reached. Raises Interrupted after a clean stop."""
         self.meter.take()  # loading the model is nobody's training time
         if 0 not in self.state.evaluated:
-            self._evaluate(self.state.cost, step=0, occasion=("start",))
+            self._evaluate(self.state.policy, step=0, occasion=("start",))
             self._advance_grid()
             self._commit()
         while self.state.open_budgets:
@@ -144,14 +148,15 @@ class Run:
 
     def _step(self) -> None:
         """One update, its readings, and the evaluations that fall due with it."""
-        state, before = self.state, self.state.cost
+        state, before = self.state, self.state.policy
         step = before.updates + 1
         weights_before = self.learner.policy.weights()
         optimizer = self.learner.spec.optimizer
-        spent = fraction_spent(self.budgets, optimizer.schedule.axis, before)
+        spent = fraction_spent(self.budgets, optimizer.schedule.axis, state.cost)
         rate = optimizer.learning_rate * rate_factor(optimizer.schedule, spent)
         result = self._with_engine(lambda: self.learner.update(step, rate))
         after = self._take(step, updates=1)
+        state.policy = after
         record_update(self.ledger, result, after)
         closed = readings_of_step(state.open_budgets, before, after)
         crossed = tuple(r.axis for r in closed if r.step == before.updates)

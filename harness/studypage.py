@@ -128,8 +128,8 @@ def _values(node: Node) -> list[Node]:
 
 def _row(name: str, section: Node, schema: Node) -> str:
     field = section["properties"][name]
-    required = name in section.get("required", ())
-    default = "" if required else _default(field)
+    always = [*section.get("required", ()), *section.get("else", {}).get("required", ())]
+    default = "" if name in always else _default(field)
     meaning = _prose(field) or _prose_of_section(field, schema) or _VARIANT * (name == "kind")
     cells = (f"`{name}`", _value(field), default, meaning)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"

@@ -33,6 +33,8 @@ _TYPES = {
     "model_type": "a section (keys and values)", "model_attributes_type": "a section (keys and values)",
     "finite_number": "a finite number",
 }  # fmt: skip
+_ONE = {"test": "One test decides. Others may be shown beside it, under `sensitivity`."}
+"""Hints where a list was written for what there is one of."""
 _BOUNDS = {
     "greater_than": ("more than", "gt"), "greater_than_equal": ("at least", "ge"),
     "less_than": ("less than", "lt"), "less_than_equal": ("at most", "le"),
@@ -131,7 +133,10 @@ def _explain_one(detail: Mapping[str, Any], path: Where, owner: Any, here: Any) 
     if kind == "string_too_long":
         return Explained(path, f"the text is longer than {context['max_length']} characters", None)
     if kind in _TYPES:
-        return Explained(path, f"found {found}, expected {_TYPES[kind]}", _type_hint(kind, detail["input"]))
+        advice = _type_hint(kind, detail["input"])
+        if isinstance(detail["input"], list) and _TYPES[kind].startswith("a section"):
+            advice = _ONE.get(str(path[-1]) if path else "", "One section stands here, and no list.")
+        return Explained(path, f"found {found}, expected {_TYPES[kind]}", advice)
     message = detail["msg"]
     return Explained(path, f"found {found}: {message[0].lower()}{message[1:]}", None)
 

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from prereg.fielddocs import field_docs
+from prereg.sources import Benchmark, Training
 from prereg.study import Arm, Study
 from prereg.trainer import Trainer
 
@@ -34,6 +35,11 @@ def study_schema() -> dict[str, Any]:
         "$ref": f"#/$defs/{Trainer.__name__}",
         "description": arm["description"],
     }
+    for section in (Training, Benchmark):
+        own = definitions[section.__name__]
+        own["required"].remove("grader")
+        own["if"] = {"properties": {"source": {"properties": {"kind": {"const": "named"}}}}}
+        own["else"] = {"required": ["grader"]}
     return {"$schema": DIALECT, **_for_editors(schema)}
 
 

@@ -205,6 +205,6 @@ def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked])
         )
     found.extend(sideeffects.flags(evidence, checked))
     found.extend(length.flags(evidence))
-    if line := deviations.looks_line(inputs.events):
-        found.append(line)
+    lines = (deviations.looks_line(inputs.events), deviations.trials_line(inputs.events))
+    found.extend(line for line in lines if line)
     return tuple(found)

@@ -112,8 +112,8 @@ def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
         reasons.extend(_problem_reasons(evidence, hypothesis, steps, tuple(weights)))
     if reasons:
         return Comparison(hypothesis.id, tuple(reasons), excluded=named)
-    found = _complete(evidence, hypothesis, steps, weights, seeds, len(missing))
-    return replace(found, excluded=named, missing=tuple(missing.values()))
+    complete = _complete(evidence, hypothesis, steps, weights, seeds, len(missing))
+    return replace(complete, excluded=named, missing=tuple(missing.values()))
 
 
 def _policy(

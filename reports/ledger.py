@@ -95,6 +95,8 @@ class Training:
     updates: int
     groups: int
     informative_groups: int
+    mean_steps: float
+    """Steps a rollout by the reward's boundaries, mean over updates; NaN where it has none."""
     clip_share: float
     """Mean over updates; NaN without any."""
     kl: float
@@ -328,6 +330,7 @@ def _training(rows: list[dict[str, Any]]) -> Training:
         updates=len(rows),
         groups=sum(row["groups"] for row in rows),
         informative_groups=sum(row["informative_groups"] for row in rows),
+        mean_steps=_mean(_known(rows, "mean_steps")),
         clip_share=_mean(_known(rows, "clip_share")),
         kl=kl[-1] if kl else float("nan"),
         logprob_gap_max=max(gaps, default=float("nan")),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-LEDGER_VERSION = 3
+LEDGER_VERSION = 4
 """2: continuations name what they score; `selections`; what dense rewards scaled by and learned.
 3: `reevaluations`."""
 
@@ -119,6 +119,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("informative_groups", _I, "groups whose rewards differ"),
         Column("advantage_factor", _D, "factor that gave dense advantages the mean size of GRPO's; null "
                "where the reward is not dense", nullable=True),
+        Column("mean_steps", _D, "steps a rollout, mean, by the reward's boundaries; null where it has none",
+               nullable=True),
         Column("reward_loss", _D, "loss of a reward model that learns, over the rollouts, nats; null without",
                nullable=True),
         Column("gradient_norm", _D, "norm before clipping; 0 where no group was informative"),

@@ -25,8 +25,8 @@ def exclusions_are_blind(loaded: LoadedStudy) -> Iterator[Problem]:
             hint = f"Use a fact of how the run was made: {', '.join(f'`{name}`' for name in usable)}."
             yield loaded.problem(message, *path, hint=hint)
         elif rule.field not in usable:
-            hint = did_you_mean(rule.field, usable)
-            yield loaded.problem(f"a run records no `{rule.field}`", *path, hint=hint)
+            near = did_you_mean(rule.field, usable)
+            yield loaded.problem(f"a run records no `{rule.field}`", *path, hint=near)
 
 
 def exclusions_have_one_bound(loaded: LoadedStudy) -> Iterator[Problem]:
@@ -37,7 +37,7 @@ def exclusions_have_one_bound(loaded: LoadedStudy) -> Iterator[Problem]:
         wanted, other = "above", "differs_from"
         if rule.field in NAMED:
             wanted, other = other, wanted
-        hint = f"`{rule.field}` is the {(COUNTED | NAMED)[rule.field]}: say `{wanted}:`."
+        hint = f"`{rule.field}` is the {COUNTED.get(rule.field) or NAMED[rule.field]}: say `{wanted}:`."
         if getattr(rule, other) is not None:
             message = f"`{other}` does not fit `{rule.field}`"
             yield loaded.problem(message, "exclusions", index, other, hint=hint)

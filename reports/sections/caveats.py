@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prereg.hypotheses import Hypothesis
 from prereg.study import Study
+from prereg.testkinds import BinomialScoreboard
 from reports import words
 
 USUAL_ALPHA = 0.05
@@ -59,3 +61,13 @@ def _separate(study: Study) -> Iterator[str]:
 def _weak(study: Study) -> Iterator[str]:
     if weak := tuple(one.id for one in study.hypotheses if one.acknowledge_underpowered):
         yield f"The authors knew that the power for {words.joined(weak)} might lie below 0.8."
+    if silent := tuple(one.id for one in study.hypotheses if _needs_power(one)):
+        named = words.joined(silent)
+        yield f"The plan states no power for {named}: an effect that is there may well be missed."
+
+
+def _needs_power(one: Hypothesis) -> bool:
+    """Whether a claim came without an assumption to compute its power from. A control is no claim, and a
+    scoreboard's predictions have their own."""
+    counts = isinstance(one.test, BinomialScoreboard)
+    return one.power is None and one.role != "control" and not one.acknowledge_underpowered and not counts

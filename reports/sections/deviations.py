@@ -8,6 +8,8 @@ from reports.inputs import AmendmentFact, Event, LockFact
 
 LOOK = "look"
 """Kind of the event that records a look at results before all runs were complete."""
+TRIAL = "trial"
+"""Kind of the event that records exploratory runs beside the lock."""
 
 
 def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
@@ -26,6 +28,13 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
     blocks.append(
         _looks(seen) if seen else Prose("No look at results before all runs were complete is on record.")
     )
+    if tried := tuple(f"{event.at}: {event.summary}" for event in events if event.kind == TRIAL):
+        blocks += [
+            Prose(
+                "Exploratory runs beside the lock, begun before its own were complete; they could be read:"
+            ),
+            Listing(tried),
+        ]
     if failures := tuple(f"{event.at}: {event.summary}" for event in events if event.kind == "run_failed"):
         blocks += [Prose("Attempts at runs that failed:"), Listing(failures)]
     return Section("deviations", "Deviations and looks", tuple(blocks))
@@ -47,6 +56,15 @@ def looks_line(events: tuple[Event, ...]) -> str:
         f"Results were looked at {words.plural(len(seen), 'time')} before all runs were complete: "
         f"{words.joined(times)}{more}."
     )
+
+
+def trials_line(events: tuple[Event, ...]) -> str:
+    """For the first page: exploratory runs that were made beside the lock, before its own were complete."""
+    tried = tuple(f"{event.at}: {event.summary}" for event in events if event.kind == TRIAL)
+    if not tried:
+        return ""
+    more = f"; and {words.plural(len(tried) - 3, 'further time')}" if len(tried) > 3 else ""
+    return f"Exploratory runs were made beside the lock. {'; '.join(tried[:3])}{more}."
 
 
 def amendment_line(one: AmendmentFact) -> str:

@@ -76,9 +76,21 @@ def flags(evidence: Evidence) -> tuple[str, ...]:
                 f"{arm_model(evidence, group)}: {words.number(100 * share, 0)} % of the training "
                 "completions were cut at the token cap."
             )
+        if _stepless(evidence, group):
+            found.append(
+                f"{arm_model(evidence, group)}: no training completion has a second step by the boundaries "
+                "of its dense reward, so there was nothing to value between its start and its outcome."
+            )
     for model in evidence.study.models:
         found.extend(_longest(evidence, model))
     return tuple(found)
+
+
+def _stepless(evidence: Evidence, group: Group) -> bool:
+    """Whether a reward that values steps found one step in every completion of the arm."""
+    trained = (evidence.ledger.training.get(run.run_id) for run in group.runs)
+    means = [one.mean_steps for one in trained if one is not None and not isnan(one.mean_steps)]
+    return bool(means) and max(means) == 1.0
 
 
 def _longest(evidence: Evidence, model: str) -> list[str]:
@@ -137,11 +149,13 @@ def _evaluation(evidence: Evidence) -> Table:
 
 
 def _training(evidence: Evidence) -> Table:
+    stepped = any(not isnan(one.mean_steps) for one in evidence.ledger.training.values())
     columns, lead = with_model(
         evidence,
         (
             Column("updates", "Updates", "integer"),
             Column("mean_tokens", "Tokens a completion", "decimal"),
+            *((Column("mean_steps", "Steps a completion", "decimal"),) if stepped else ()),
             Column("truncated", "Cut at the cap", "percent"),
             Column("informative", "Informative groups", "percent"),
             Column("clip_share", "Clipped tokens", "percent", 2),
@@ -159,7 +173,7 @@ def _training(evidence: Evidence) -> Table:
             if run.run_id in evidence.ledger.training
         ]
         if not trained:
-            rows.append((*lead(group), *(None,) * 9))
+            rows.append((*lead(group), *(None,) * (10 if stepped else 9)))
             continue
         completions, tokens = _rollouts(evidence, group)
         groups_all = sum(one.groups for one in trained)
@@ -168,6 +182,7 @@ def _training(evidence: Evidence) -> Table:
                 *lead(group),
                 sum(one.updates for one in trained) / len(trained),
                 tokens / completions if completions else None,
+                *((_or_none(sum(one.mean_steps for one in trained) / len(trained)),) if stepped else ()),
                 _or_none(_training_truncation(evidence, group)),
                 sum(one.informative_groups for one in trained) / groups_all if groups_all else None,
                 *(
@@ -182,7 +197,8 @@ def _training(evidence: Evidence) -> Table:
         "Training",
         columns,
         tuple(rows),
-        "Whole runs, mean over seeds; shares over all rollouts and groups. A group is informative if its "
+        ("Steps are those of the dense rewards, by their boundaries. " if stepped else "")
+        + "Whole runs, mean over seeds; shares over all rollouts and groups. A group is informative if its "
         "rewards differ; the others teach nothing. Clipped is the mean over updates. KL (to the start "
         "policy) and entropy in nats a token, entropy over the first and last tenth of the updates. The "
         "gap is between the engine's and the trainer's log-probabilities, the largest of all runs.",

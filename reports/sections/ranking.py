@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isnan
 
 from prereg.fields import Axis
@@ -9,6 +10,9 @@ from reports import words
 from reports.content import Block, Column, Estimate, Prose, Section, SideBySide, Table, Value
 from reports.scores import Evidence, score
 from reports.sections.common import Moment, average_name, groups, over_seeds, policies
+
+LISTED = 5
+"""Arms whose orders are written out in a sentence, at most; the tables hold all."""
 
 
 def build(evidence: Evidence) -> Section:
@@ -40,11 +44,32 @@ def words_of_order(evidence: Evidence, model: str) -> str:
         axis, order = next(iter(known.items()))
         return f"{_capital(words.axis_phrase(axis))}{on}, the order is {', '.join(order)}."
     noise = _within_noise(evidence, model)
+    most = max(len(order) for order in known.values())
+    if len(set(known.values())) > 1 and most > LISTED:
+        return f"The order of the arms{on} changes with what is held equal. {in_short(known)}{noise}"
     if len(set(known.values())) == 1:
         same = ", ".join(next(iter(known.values())))
         return f"The arms{on} stand in the same order on every axis: {same}.{noise}"
     parts = [f"{words.axis_phrase(axis)} {', '.join(order)}" for axis, order in known.items()]
     return f"The order of the arms{on} changes with what is held equal: {'; '.join(parts)}.{noise}"
+
+
+def in_short(orders: Mapping[Axis, tuple[str, ...]]) -> str:
+    """Who comes first on each axis, and who moves furthest: more arms than a sentence can hold."""
+    first: dict[str, list[str]] = {}
+    places: dict[str, dict[Axis, int]] = {}
+    for axis, order in orders.items():
+        first.setdefault(order[0], []).append(words.axis_phrase(axis))
+        for place, tied in enumerate(order, start=1):
+            for arm in tied.split(" = "):
+                places.setdefault(arm, {})[axis] = place
+    leaders = "; ".join(f"{arm} {words.joined(tuple(axes))}" for arm, axes in first.items())
+    arm, found = max(places.items(), key=lambda item: max(item[1].values()) - min(item[1].values()))
+    best, worst = min(found, key=lambda axis: found[axis]), max(found, key=lambda axis: found[axis])
+    return (
+        f"First place: {leaders}. The arm {arm} moves furthest: place {found[best]} "
+        f"{words.axis_phrase(best)}, place {found[worst]} {words.axis_phrase(worst)}."
+    )
 
 
 def _within_noise(evidence: Evidence, model: str) -> str:

@@ -196,3 +196,17 @@ def test_looking_at_exploratory_runs_of_the_locked_plan(tmp_path: Path) -> None:
     edit(path, hypotheses=[hypothesis(matched_on="updates", direction="less")])
     made = amend(path, "the other way round")
     assert (made["known"]["looks"], made["affected"]) == (1, ["h1"])
+
+
+def test_exploratory_runs_that_are_read_without_a_report_and_removed(tmp_path: Path) -> None:
+    """Their folder can be read and removed; that they began stays on record, and on the first page."""
+    path = write_study(tmp_path, **SMALL)
+    assert called("prereg", "lock", str(path))[0] == 0
+    assert harness("run", "--exploratory", "--only", "arm=mcpo,seed=1", folder=tmp_path).code == 0
+    shutil.rmtree(tmp_path / "study.exploratory")
+    edit(path, hypotheses=[hypothesis(matched_on="updates", direction="less")])
+    made = amend(path, "the other way round")
+    assert (made["known"]["exploratory_runs"], made["affected"]) == (1, ["h1"])
+    assert harness("run", "--only", "arm=grpo,seed=1", folder=tmp_path).code == 0
+    _, first = report(path)
+    assert "exploratory runs of mcpo on seeds 1 begin" in first

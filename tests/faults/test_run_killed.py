@@ -21,12 +21,14 @@ from tests.harness.arms import CHARGED, METHODS
 from tests.harness.studies import loaded, tiny, write_study
 
 BUDGET = {"updates": 30, "generated_tokens": 9000, "device_seconds": 0.25, "clock": "counted"}
+TWICE = {"grid": {"axis": "updates", "every": 4}, "pass_k": [1, 2, 4], "reevaluate": True}
+"""The second evaluation is interrupted like the first."""
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> RunLedger:
     folder = tmp_path_factory.mktemp("whole")
-    study = loaded(folder, budget=BUDGET)
+    study = loaded(folder, budget=BUDGET, evaluation=TWICE)
     cell = cells_of(study.study)[0]
     target = RunFolder(folder / cell.run_id)
     assert run_cell(study.study, folder, cell, target, {"lock": None}, orphaned=lambda: False)
@@ -39,7 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> RunLedger:
 def test_a_run_killed_a_dozen_times_equals_the_uninterrupted_one(
     whole: RunLedger, tmp_path: Path, seed: int
 ) -> None:
-    write_study(tmp_path, budget=BUDGET)
+    write_study(tmp_path, budget=BUDGET, evaluation=TWICE)
     command = [sys.executable, "-m", "tests.faults.run_child", str(tmp_path), "12", str(seed)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=240, env=os.environ | {"OMP_NUM_THREADS": "1"}
@@ -52,6 +54,8 @@ def test_a_run_killed_a_dozen_times_equals_the_uninterrupted_one(
     for resumed in ledgers:
         assert resumed is not None
         _assert_equal(resumed, whole)
+        assert len(whole.table("reevaluations"))
+        assert resumed.table("reevaluations").equals(whole.table("reevaluations"))
         assert len(resumed.table("lost")) == resumed.resumes
     assert sum(len(ledger.table("lost")) for ledger in ledgers if ledger) >= 3
 
@@ -118,7 +122,7 @@ def test_a_damaged_checkpoint_stops_the_run_and_is_named(tmp_path: Path) -> None
 
 
 def test_a_clean_stop_commits_and_loses_nothing(tmp_path: Path, whole: RunLedger) -> None:
-    study = loaded(tmp_path, budget=BUDGET)
+    study = loaded(tmp_path, budget=BUDGET, evaluation=TWICE)
     cell = cells_of(study.study)[0]
     folder = RunFolder(tmp_path / cell.run_id)
     asked = iter([False] * 4 + [True] + [False] * 10_000)

@@ -176,6 +176,19 @@ def test_a_real_clock_charges_cpu_seconds_and_leaves_evaluation_out(tmp_path: Pa
 TWICE = {"grid": {"axis": "updates", "every": 3}, "pass_k": [1, 2, 4], "reevaluate": True}
 
 
+def test_what_passes_between_two_updates_is_no_cost_of_the_policy_before_it(tmp_path: Path) -> None:
+    """Around an evaluation a moment passes that no phase covers; with it, a policy could lie past the budget
+    that it is read at."""
+    budget = {"updates": 8, "device_seconds": 0.3, "clock": "device"}
+    ledger = run(tmp_path, budget=budget, evaluation={"grid": {"axis": "updates", "every": 1}})
+    after = {u["step"]: u["cum_device_seconds"] for u in rows(ledger, "updates")} | {0: 0.0}
+    reading = next(r for r in rows(ledger, "readings") if r["axis"] == "device_seconds")
+    assert reading["cost"] == after[reading["step"]] <= 0.3 < reading["crossing_cost"]
+    assert reading["crossing_cost"] == after[reading["step"] + 1]
+    for evaluation in rows(ledger, "evaluations"):
+        assert evaluation["cost_device_seconds"] == after[evaluation["step"]]
+
+
 def test_what_is_read_is_measured_twice_and_nothing_else_changes(base: RunLedger, tmp_path: Path) -> None:
     """The start and the budgets, not the points of the grid at 3 and 6; the first samples as without it."""
     again = run(tmp_path, evaluation=TWICE)

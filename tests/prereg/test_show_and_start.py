@@ -124,6 +124,14 @@ def test_the_schema_accepts_studies_and_an_arm_without_a_kind_and_refuses_unknow
     assert not fits(schema, schema, data)
 
 
+def test_the_schema_asks_for_a_grader_where_the_source_brings_none() -> None:
+    for name in ("Training", "Benchmark"):
+        section = study_schema()["$defs"][name]
+        assert section["required"] == ["source"]
+        assert section["if"]["properties"]["source"]["properties"]["kind"]["const"] == "named"
+        assert section["else"] == {"required": ["grader"]}
+
+
 @pytest.mark.parametrize("variant", ["files", "builtin", "dense-rewards"])
 def test_the_starter_can_be_locked_as_it_stands(tmp_path: Path, variant: Variant) -> None:
     for name, text in starter_files(variant).items():

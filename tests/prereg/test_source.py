@@ -66,6 +66,13 @@ def test_a_valid_study_is_read_with_its_digest_and_places(tmp_path: Path) -> Non
         ("authors: [A, B]", "authors: Me", "authors", "'Me'", "Write [Me]"),
         ("authors: [A, B]", "authors: []", "authors", "a list", "not empty"),
         ("seeds: [1, 2, 3]", "seeds: [1, -2]", "seeds.1", "-2", "at least 0"),
+        (
+            "test: {kind: paired_t}",
+            "test: [{kind: paired_t}, {kind: sign_flip}]",
+            "hypotheses.0.test",
+            "found a list",
+            "under `sensitivity`",
+        ),
         ("role: control", "rôle: control", "arms.base.rôle", "unknown key", "Did you mean `role`?"),
         ("  base: {", "  'Base 1': {", "arms.Base 1", "'Base 1'", "lower-case letters"),
         ("direction: greater", "direction: no", "hypotheses.0.direction", "'no'", "`two_sided`"),

@@ -62,6 +62,7 @@ PLAN: dict[str, Any] = {
             "matched_on": "generated_tokens",
             "direction": "greater",
             "test": {"kind": "paired_t"},
+            "power": {"effect": 6.0, "sd": 2.0},
         }
     ],
 }

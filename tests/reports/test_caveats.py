@@ -48,6 +48,12 @@ def test_a_loose_level_and_a_power_known_to_be_low(case: Case) -> None:
     assert "the power for h0 might lie below 0.8" in flags(case)
 
 
+def test_a_claim_without_stated_power(case: Case) -> None:
+    assert "states no power" not in flags(case)
+    claims(case, {}, {"power": None}, {"power": None, "role": "control"})
+    assert "The plan states no power for h1: an effect that is there may well be missed." in flags(case)
+
+
 def test_a_margin_stands_beside_the_p_that_it_made_small(case: Case) -> None:
     claims(
         case,

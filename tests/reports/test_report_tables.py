@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from prereg.fields import Axis
 from prereg.problems import Refused
 from reports.build import build_report
 from reports.content import Estimate, ReportContent, Table
 from reports.curves import lead_changes
 from reports.inputs import Event
 from reports.ledger import Cost, total
+from reports.sections.ranking import in_short
 from tests.reports.conftest import Case, make_case, run_id
 
 
@@ -150,6 +152,18 @@ def test_evaluation_is_counted_and_charged_to_nobody() -> None:
     assert one_row(content, "cost_by_purpose", arm="grpo", purpose="rollout")["share"] == 1
     charged = one_row(content, "cost_by_phase", arm="grpo", phase="all charged")
     assert charged["device_seconds"] == pytest.approx(120)
+
+
+def test_many_arms_are_not_written_out_four_times() -> None:
+    orders: dict[Axis, tuple[str, ...]] = {
+        "updates": ("a", "b = c", "d", "e", "f", "g"),
+        "generated_tokens": ("a", "d", "b", "e", "f", "g", "c"),
+        "device_seconds": ("b", "a", "c", "d", "e", "f", "g"),
+    }
+    assert in_short(orders) == (
+        "First place: a at equal updates and at equal generated tokens; b at equal device time. "
+        "The arm c moves furthest: place 2 at equal updates, place 7 at equal generated tokens."
+    )
 
 
 def test_sums_of_floats_do_not_depend_on_their_order() -> None:

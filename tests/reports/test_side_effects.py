@@ -149,3 +149,14 @@ def test_strata_are_drawn_from_other_samples(by: str) -> None:
 def test_without_declared_bounds_the_report_says_so(case: Case) -> None:
     section = next(s for s in build_report(case.inputs()).sections if s.name == "controls")
     assert "declares no bounds" in section.blocks[0].text  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("steps", "said"), [((1.0, 1.0), True), ((1.0, 1.5), False), ((None, None), False)])
+def test_a_dense_arm_that_found_no_step_is_named(steps: tuple[float | None, ...], said: bool) -> None:
+    case = make_case()
+    own = [row for row in case.ledger.rows["updates"] if row["run_id"].startswith("mcpo")]
+    for number, row in enumerate(own):
+        row["mean_steps"] = steps[number % 2]
+    content = build_report(case.inputs())
+    assert any("no training completion has a second step" in flag for flag in content.flags) is said
+    assert ("mean_steps" in one_row(content, "training", arm="mcpo")) is (steps[0] is not None)

@@ -49,7 +49,15 @@ def test_mc_advantage_is_the_value_behind_a_step_less_the_value_before_it() -> N
     # Root: the other's outcome. (1, 1): V = 0 -> 1/2 -> 1 -> 1. (3, 2): V = 1 -> 0 -> 0 -> 0.
     assert rows(found) == [[0.5, 0.5, 0.0], [-1.0, 0.0, 0.0]]
     assert found.signal.tolist() == [True, True]
-    assert found.factor == 1.0
+    assert (found.factor, found.mean_steps) == (1.0, 3.0)
+
+
+def test_a_separator_that_never_occurs_leaves_one_step_and_nothing_to_value() -> None:
+    group = group_of((1, 1), (3, 2))
+    found, _ = scored(group, kind="mc_advantage", boundaries={"kind": "text", "separators": ["|"]})
+    assert found.mean_steps == 1.0
+    assert found.continued is None
+    assert rows(found) == [[1.0] * 3, [-1.0] * 3]
 
 
 def test_mc_advantage_sums_to_the_outcome_less_the_value_of_the_prompt() -> None:

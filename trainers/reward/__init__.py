@@ -59,6 +59,8 @@ class Scored:
     """Whether a completion is trained on, shape (completions,)."""
     factor: float | None = None
     """By which dense advantages were scaled; None where they are not."""
+    mean_steps: float | None = None
+    """Steps a completion by the reward's boundaries; None where it has none."""
     continued: Continued | None = field(default=None)
     """The continuations that were drawn for it."""
 

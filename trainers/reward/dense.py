@@ -19,7 +19,7 @@ Rows = list[Floats]
 
 def finished(
     tokens: Rows, rollouts: Draws, valued: npt.NDArray[np.bool_], spec: Advantage, *, rescaled: bool,
-    continued: Continued | None = None,
+    starts: Sequence[Sequence[int]] | None = None, continued: Continued | None = None,
 ) -> Scored:  # fmt: skip
     """Token advantages as an update uses them; completions that are not `valued` have none.
 
@@ -34,6 +34,7 @@ def finished(
         tokens=[row.astype(np.float32) for row in rows],
         signal=np.array([bool(row.any()) for row in rows]),
         factor=factor,
+        mean_steps=float(np.mean([len(begin) for begin in starts])) if starts is not None else None,
         continued=continued,
     )
 

@@ -27,5 +27,5 @@ class McAdvantage(RewardMethod):
         tokens = spread(steps, found.starts, [len(c.token_ids) for c in rollouts.completions])
         return finished(
             tokens, rollouts, found.valued, self.setting.spec.advantage, rescaled=self._spec.rescaled,
-            continued=found.continued,
+            starts=found.starts, continued=found.continued,
         )  # fmt: skip

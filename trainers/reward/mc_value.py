@@ -39,7 +39,7 @@ class McValue(RewardMethod):
         tokens = spread(total, found.starts, [len(c.token_ids) for c in rollouts.completions])
         return finished(
             tokens, rollouts, found.valued, self.setting.spec.advantage, rescaled=self._spec.rescaled,
-            continued=found.continued,
+            starts=found.starts, continued=found.continued,
         )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def append_update(writer: LedgerWriter, step: int, tokens: int, seconds: float, 
     """The row of `updates` with these running totals of tokens and seconds."""
     writer.append("updates", {
         "step": step, "loss": loss, "kl": None, "clip_share": 0.0, "groups": GROUPS, "informative_groups": 1,
-        "advantage_factor": None, "reward_loss": None,
+        "advantage_factor": None, "mean_steps": None, "reward_loss": None,
         "gradient_norm": 1.0, "learning_rate": 1e-4, "logprob_gap": 1e-6, "logprob_gap_max": 1e-5,
         "reward": 0.5, "entropy": 0.2, "generated_tokens": 1, "mean_length": 8.0, "truncated": 0,
         "cum_updates": step,
