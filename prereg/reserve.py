@@ -69,11 +69,13 @@ def draws(
     `failed` are seeds with the run that failed for good, in the order in which they are to be served. One
     that no longer stands needs nothing, and one for which no reserve seed is left stays where it is.
     """
-    found = list(drawn)
-    for seed, run in failed:
-        left = study.reserve_seeds[len(found) :]
-        if left and seed in standing(study.seeds, found):
-            found.append(Replacement(seed, left[0], run))
+    found, waiting = list(drawn), list(failed)
+    for by in study.reserve_seeds[len(drawn) :]:
+        now = standing(study.seeds, found)
+        called = next(((seed, run) for seed, run in waiting if seed in now), None)
+        if called is None:
+            break
+        found.append(Replacement(called[0], by, called[1]))
     return tuple(found[len(drawn) :])
 
 
