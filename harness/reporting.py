@@ -109,8 +109,10 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
 
     log = read_events(root.events)
     for _ in range(ATTEMPTS):
-        ledgers = _ledgers(root, cells)
-        runs = [run for run in ledgers.values() if run is not None]
+        reserve = reserve_of(root)
+        given_up = {one.seed for one in reserve.drawn}
+        ledgers = {cell.run_id: _ledger(root, cell, cell.seed in given_up) for cell in cells}
+        runs = [run for cell in cells if (run := ledgers[cell.run_id]) and cell.seed not in given_up]
         connection = connect(runs, threads=_threads())
         regrades = attach(connection, runs)
         lock_now = replace(
@@ -122,7 +124,6 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
         )
         with suppress(duckdb.IOException):
             diverged = _diverged(connection)
-            reserve = reserve_of(root)
             facts = tuple(
                 _run_fact(root, cell, ledgers[cell.run_id], diverged, cell.run_id in reserve.missing)
                 for cell in cells
@@ -251,8 +252,14 @@ def _event(logged: LoggedEvent) -> Event:
     return Event(logged.at, logged.kind, logged.summary, counts)
 
 
-def _ledgers(root: StudyRoot, cells: list[Cell]) -> dict[str, RunLedger | None]:
-    return {cell.run_id: read_run(root.folder(cell).path) for cell in cells}
+def _ledger(root: StudyRoot, cell: Cell, given_up: bool) -> RunLedger | None:
+    """A run's ledger. That of a seed that was given up is not analysed, and a fault in it stops nothing."""
+    try:
+        return read_run(root.folder(cell).path)
+    except Refused:
+        if given_up:
+            return None
+        raise
 
 
 def _run_fact(

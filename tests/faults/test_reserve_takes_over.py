@@ -1,4 +1,4 @@
-"""A run whose checkpoint is damaged fails for good, and a reserve seed takes over: by the command line."""
+"""A run that cannot write fails for good, and a reserve seed takes over: by the command line."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.cell_process import run_cell
-from harness.cells import Cell
-from harness.folders import RunFolder
-from prereg.lock import read_lock
-from prereg.source import load_study
 from tests.e2e.cli import Called, harness
 from tests.harness.studies import tiny, write_study
 
 BUDGET = {"updates": 4, "clock": "counted"}
 HYPOTHESIS = tiny()["hypotheses"][0] | {"matched_on": "updates"}
-FAILING = Cell("grpo", "small", 1)
+FAILING = "grpo.small.s1"
 
 
 def events(folder: Path, kind: str) -> list[dict[str, object]]:
@@ -28,22 +23,14 @@ def events(folder: Path, kind: str) -> list[dict[str, object]]:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Called]]:
-    """A study of seeds 1 and 2 with 3 and 4 in reserve. A run of seed 1 is cut off and its checkpoint is
-    damaged; then `harness run` is given three times."""
+    """A study of seeds 1 and 2 with 3 and 4 in reserve, and `harness run` three times.
+
+    A run of seed 1 fails after its first update: a folder stands where it writes how far it is.
+    """
     folder = tmp_path_factory.mktemp("reserve")
-    path = write_study(
-        folder, reserve_seeds=[3, 4], budget=BUDGET, evaluation={}, hypotheses=[HYPOTHESIS],
-    )  # fmt: skip
+    write_study(folder, reserve_seeds=[3, 4], budget=BUDGET, evaluation={}, hypotheses=[HYPOTHESIS])
     assert harness("prereg", "lock", folder=folder).code == 0
-    study, lock = load_study(path).study, read_lock(folder / "study.lock.json").sha256
-    run = RunFolder(folder / "study.runs" / FAILING.run_id)
-    asked = iter([False, False] + [True] * 100)
-    identity = {"study": "tiny", "lock": lock, "exploratory": False}
-    assert not run_cell(study, folder, FAILING, run, identity, orphaned=lambda: next(asked))
-    weights = sorted((run.path / "commits").iterdir())[-1] / "checkpoint" / "weights.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[len(content) // 2] ^= 1
-    weights.write_bytes(bytes(content))
+    (folder / "study.runs" / FAILING / "progress.json").mkdir(parents=True)
     return folder, [harness("run", "--json", folder=folder) for _ in range(3)]
 
 
@@ -51,14 +38,14 @@ def test_it_is_tried_twice_and_then_replaced_in_the_same_invocation(story: tuple
     folder, (first, second, third) = story
     assert first.code == 5, first.err
     assert first.json()["reserve"] == {
-        "replaced": [], "left": [3, 4], "missing": [], "tried_once_more": [FAILING.run_id]
+        "replaced": [], "left": [3, 4], "missing": [], "tried_once_more": [FAILING]
     }  # fmt: skip
     assert second.code == 0, second.err
     assert "reserve seed 3 drawn in place of 1: grpo.small.s1 failed" in second.err
     assert {(run["run_id"], run["state"]) for run in second.json()["runs"]} == {
         (f"{arm}.small.s{seed}", "finished") for arm in ("grpo", "mcpo") for seed in (3, 2)
     }
-    assert events(folder, "reserve") == [{"seed": 1, "by": 3, "run": FAILING.run_id}]
+    assert events(folder, "reserve") == [{"seed": 1, "by": 3, "run": FAILING}]
     assert third.code == 0
     assert "started" not in third.err
     assert "resumed" not in third.err
@@ -83,6 +70,21 @@ def test_status_report_and_verify_agree(story: tuple[Path, list[Called]]) -> Non
     html = (folder / "study.report/report.html").read_text(encoding="utf-8")
     assert "As planned, the reserve seed 3 took the place of 1" in html
     assert "Nothing differs from the lock." in html
+
+
+def test_damage_to_a_run_that_was_given_up_is_named_and_stops_no_report(
+    story: tuple[Path, list[Called]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(story[0], folder)
+    damaged = next((folder / "study.runs" / FAILING).glob("commits/*/samples.parquet"))
+    damaged.write_bytes(b"")
+    verified = harness("prereg", "verify", folder=folder)
+    assert verified.code == 4
+    assert f"{FAILING}/commits" in verified.err
+    report = harness("report", "--json", folder=folder)
+    assert report.code == 0, report.err
+    assert report.json()["verdicts"]["h1"] not in ("INADMISSIBLE", "DEVIATED")
 
 
 def test_a_run_of_the_reserve_that_no_failure_called_for_is_named(
