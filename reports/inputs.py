@@ -10,6 +10,9 @@ import duckdb
 from prereg.reserve import Replacement
 from prereg.study import Study
 
+MOST_OF_A_NOTE = 160
+"""Characters of a run's note that a sentence takes up; the table of runs has all of it."""
+
 RunState = Literal["planned", "started", "finished", "failed"]
 
 
@@ -44,6 +47,14 @@ class RunFact:
     setup: Setup | None = None
     for_good: bool = False
     """Whether a failed run is not tried again."""
+
+    @property
+    def why(self) -> str:
+        """The first line of its note in brackets, for the end of a sentence; empty without one."""
+        first = next(iter((self.note or "").splitlines()), "")
+        return (
+            f" ({first if len(first) <= MOST_OF_A_NOTE else first[:MOST_OF_A_NOTE] + '...'})" if first else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)

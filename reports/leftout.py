@@ -46,8 +46,7 @@ def missing_pairs(
         for arm in (hypothesis.treatment, hypothesis.control):
             fact = evidence.run(model, arm, seed)
             if fact is not None and is_missing(evidence, fact) and seed not in excluded:
-                note = f" ({fact.note})" if fact.note else ""
-                words = f"the pair of seed {seed} is missing: {fact.run_id} failed for good{note}"
+                words = f"the pair of seed {seed} is missing: {fact.run_id} failed for good{fact.why}"
                 found.setdefault(seed, words)
     return found
 

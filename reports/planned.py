@@ -46,9 +46,7 @@ def as_run(study: Study, drawn: Sequence[Replacement], runs: Sequence[RunFact], 
 
 def drawn_words(one: Replacement, given_up: Sequence[RunFact]) -> str:
     """`the reserve seed 16 took the place of 13, of which grpo.small.s13 failed for good (out of memory)`."""
-    notes = {run.run_id: run.note for run in given_up}
-    note = notes.get(one.run)
-    why = f" ({note})" if note else ""
+    why = next((run.why for run in given_up if run.run_id == one.run), "")
     return f"the reserve seed {one.by} took the place of {one.seed}, of which {one.run} failed for good{why}"
 
 

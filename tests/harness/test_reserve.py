@@ -133,7 +133,7 @@ def test_a_plan_without_such_rules_reads_no_log(tmp_path: Path) -> None:
 def test_the_plan_counts_the_reserve_apart(root: StudyRoot) -> None:
     plan = plan_of(root.loaded.study, {"easy": 5, "hard": 5})
     assert len(plan.runs) == 4
-    assert "in reserve: 3, 4, 4 more runs at most (2 a seed)" in plan.notes[0]
+    assert "reserve seeds 3 and 4: 4 more runs at most, 2 a seed" in plan.notes[0]
 
 
 def rehearse(tmp_path: Path, failures: dict[str, float], **changes: Any) -> Any:

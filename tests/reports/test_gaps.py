@@ -113,6 +113,15 @@ def test_a_replacement_is_told_as_planned_and_is_no_deviation() -> None:
         assert dict(zip(keys, runs[run_id(arm, 16)], strict=True))["by_plan"] == "in the place of seed 13"
 
 
+def test_of_a_long_message_a_sentence_takes_the_first_line_and_no_more_than_fits() -> None:
+    case = planned(16)
+    fail(case, "grpo", 13)
+    change(case, "grpo", 13, note="x" * 500 + "\nsecond line")
+    said = next(flag for flag in report(case, DRAWN).flags if flag.startswith("As planned"))
+    assert said.endswith(f"failed for good ({'x' * 160}...).")
+    assert RunFact("r", "a", "m", 1, "failed").why == ""
+
+
 def test_a_reserve_seed_that_failed_itself_passes_its_place_on() -> None:
     case = planned(16, 17)
     fail(case, "grpo", 13)
