@@ -128,9 +128,9 @@ def _notes(study: Study, budgets: dict[str, float]) -> tuple[str, ...]:
     notes = []
     if study.reserve_seeds:
         each = len(study.arms) * len(study.models)
-        seeds = " and ".join(map(str, study.reserve_seeds))
+        seeds, most = " and ".join(map(str, study.reserve_seeds)), each * len(study.reserve_seeds)
         notes.append(
-            f"reserve seeds {seeds}: {each * len(study.reserve_seeds)} more runs at most, {each} a seed, only "
+            f"reserve seeds {seeds}: {most} more runs at most, {each} a seed, only "
             "in the place of seeds of which a run fails for good; not counted above"
         )
     if len(budgets) > 1:

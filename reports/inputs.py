@@ -52,9 +52,8 @@ class RunFact:
     def why(self) -> str:
         """The first line of its note in brackets, for the end of a sentence; empty without one."""
         first = next(iter((self.note or "").splitlines()), "")
-        return (
-            f" ({first if len(first) <= MOST_OF_A_NOTE else first[:MOST_OF_A_NOTE] + '...'})" if first else ""
-        )
+        cut = first if len(first) <= MOST_OF_A_NOTE else f"{first[:MOST_OF_A_NOTE]}..."
+        return f" ({cut})" if cut else ""
 
 
 @dataclass(frozen=True, slots=True)
