@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from prereg.fields import Axis
-from reports.ledger import run_query
+from reports.querying import run_query
 from reports.scores import Evidence, block_reason, reading
 
 Counts = NDArray[np.int64]

@@ -12,7 +12,7 @@ from math import fsum, nan
 
 import duckdb
 
-from reports.ledger import run_query
+from reports.querying import run_query
 
 DECILES = 10
 

@@ -6,43 +6,18 @@ neither threads nor the order of rows can show in a report.
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from math import fsum
 from typing import Any
 
 import duckdb
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from prereg.fields import AXES, Axis
 from prereg.problems import Problem, Refused
-
-Counts = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One benchmark on one checkpoint of one run; the arrays have shape (problems,), in order of id."""
-
-    problem_ids: tuple[str, ...]
-    samples: Counts
-    distinct_samples: Counts
-    """Less than `samples` where a sample was recorded twice."""
-    correct: Counts
-    failed: Counts
-    """Samples whose grading failed: they block the cell."""
-    unparseable: Counts
-    limited: Counts
-    truncated: Counts
-    tokens: Counts
-    distinct_texts: Counts
+from reports.cells import Cell, read_cells
+from reports.querying import query_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,21 +114,21 @@ class Ledger:
 
 def read_ledger(connection: duckdb.DuckDBPyConnection) -> Ledger:
     """Read the views named as the ledger's tables. Raises Refused if one, or a column of one, is missing."""
-    updates = _group(_rows(connection, "updates"), "run_id")
-    cost_rows = _rows(connection, "costs")
+    updates = _group(query_rows(connection, "updates"), "run_id")
+    cost_rows = query_rows(connection, "costs")
     completions = {
         (row["run_id"], row["purpose"]): Completions(
             row["completions"], row["truncated"], row["failed"], row["tokens"] or 0
         )
-        for row in _rows(connection, "training")
+        for row in query_rows(connection, "training")
     }
-    cells = _cells(connection)
+    cells = read_cells(connection)
     checkpoints = {
         run: _checkpoints(run, rows)
-        for run, rows in _group(_rows(connection, "evaluations"), "run_id").items()
+        for run, rows in _group(query_rows(connection, "evaluations"), "run_id").items()
     }
     readings: dict[tuple[str, str], list[Reading]] = defaultdict(list)
-    for row in _rows(connection, "readings"):
+    for row in query_rows(connection, "readings"):
         reading = Reading(row["budget"], row["step"], row["cost"], row["crossing_cost"])
         readings[row["run_id"], row["axis"]].append(reading)
     by_place: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
@@ -161,7 +136,7 @@ def read_ledger(connection: duckdb.DuckDBPyConnection) -> Ledger:
     for row in cost_rows:
         by_place[row["run_id"], row["phase"], row["purpose"]].append(row)
         kinds[row["run_id"]].add(row["device_kind"])
-    lost = {run: _lost(rows) for run, rows in _group(_rows(connection, "lost"), "run_id").items()}
+    lost = {run: _lost(rows) for run, rows in _group(query_rows(connection, "lost"), "run_id").items()}
     seen = {
         *updates,
         *kinds,
@@ -197,93 +172,11 @@ def total(costs: Iterable[Cost]) -> Cost:
     )
 
 
-@cache
-def query(name: str) -> str:
-    """The text of `queries/<name>.sql`."""
-    return files("reports").joinpath("queries", f"{name}.sql").read_text(encoding="utf-8")
-
-
-def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = run_query(connection, name).to_pylist()
-    return rows
-
-
-def run_query(connection: duckdb.DuckDBPyConnection, name: str, *values: str) -> pa.Table:
-    """The rows of `queries/<name>.sql`, with `values` in the place of its question marks.
-
-    Raises Refused if the ledger lacks a view or a column.
-    """
-    try:
-        return connection.sql(query(name), params=list(values)).to_arrow_table()
-    except (duckdb.CatalogException, duckdb.BinderException) as error:
-        raise Refused(
-            Problem(
-                f"the ledger cannot be read by queries/{name}.sql: {str(error).splitlines()[0]}",
-                hint="the views and their columns must be those of docs/ledger.md",
-            )
-        ) from error
-
-
 def _group(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str, Any]]]:
     grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         grouped[row[key]].append(row)
     return dict(grouped)
-
-
-_COUNTS = (
-    "samples", "distinct_samples", "correct", "failed", "unparseable", "limited", "truncated", "tokens",
-    "distinct_texts",
-)  # fmt: skip
-
-
-RUNS_AT_ONCE = 200
-"""Runs whose samples are counted in one query."""
-
-
-def _cells(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, int, str], Cell]:
-    runs = [row["run_id"] for row in _rows(connection, "runs")]
-    known: dict[tuple[str, ...], tuple[str, ...]] = {}
-    cells: dict[tuple[str, int, str], Cell] = {}
-    for start in range(0, len(runs), RUNS_AT_ONCE):
-        some = runs[start : start + RUNS_AT_ONCE]
-        cells |= _cells_of(run_query(connection, "problems", some[0], some[-1]), known)
-    return cells
-
-
-def _cells_of(
-    table: pa.Table, shared: dict[tuple[str, ...], tuple[str, ...]]
-) -> dict[tuple[str, int, str], Cell]:
-    """Cells of a table that is in order of run, step, benchmark and problem; they share its memory.
-
-    `shared` holds the lists of problems seen so far, so that each is kept once.
-    """
-    if len(table) == 0:
-        return {}
-    runs, run_names = _coded(table["run_id"])
-    benchmarks, benchmark_names = _coded(table["benchmark"])
-    problems, problem_names = _coded(table["problem_id"])
-    steps = table["step"].to_numpy()
-    counts = [pc.fill_null(table[name], 0).to_numpy().astype(np.int64) for name in _COUNTS]
-    changes = (np.diff(runs) != 0) | (np.diff(steps) != 0) | (np.diff(benchmarks) != 0)
-    starts = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(table)]]).tolist()
-    known: dict[bytes, tuple[str, ...]] = {}
-    cells = {}
-    for start, end in itertools.pairwise(starts):
-        own = problems[start:end]
-        ids = known.get(own.tobytes())
-        if ids is None:
-            ids = tuple(problem_names[code] for code in own.tolist())
-            ids = known[own.tobytes()] = shared.setdefault(ids, ids)
-        key = (run_names[runs[start]], int(steps[start]), benchmark_names[benchmarks[start]])
-        cells[key] = Cell(ids, *(values[start:end] for values in counts))
-    return cells
-
-
-def _coded(column: pa.ChunkedArray) -> tuple[NDArray[Any], list[str]]:
-    """A column of texts as whole numbers, and the text of each."""
-    encoded = column.combine_chunks().dictionary_encode()
-    return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
 
 
 def _checkpoints(run: str, rows: list[dict[str, Any]]) -> tuple[Checkpoint, ...]:

@@ -12,7 +12,7 @@ from math import fsum, nan, sqrt
 
 import duckdb
 
-from reports.ledger import run_query
+from reports.querying import run_query
 from reports.scores import Evidence, block_reason
 
 Remeasured = Mapping[tuple[str, int, str], float]

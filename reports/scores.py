@@ -13,8 +13,9 @@ from prereg.hypotheses import AverageMetric, Metric, PassMetric
 from prereg.problems import Problem, Refused
 from prereg.study import Study
 from reports import curves, metrics
+from reports.cells import Cell
 from reports.inputs import RunFact
-from reports.ledger import Cell, Checkpoint, Ledger, Reading
+from reports.ledger import Checkpoint, Ledger, Reading
 from reports.planned import AsRun
 
 Floats = NDArray[np.float64]

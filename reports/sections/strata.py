@@ -11,11 +11,11 @@ from prereg.hypotheses import Hypothesis
 from prereg.sideeffects import Strata
 from prereg.testkinds import BinomialScoreboard
 from reports import words
+from reports.cells import Cell
 from reports.comparisons import Comparison, model_of
 from reports.content import Column, Estimate, Prose, Section, Table, Value
 from reports.details import Details
 from reports.intervals import Interval
-from reports.ledger import Cell
 from reports.scores import Evidence, reading
 from reports.strata import Stratified, other_seeds, stratified, stratum_of
 

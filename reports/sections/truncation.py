@@ -9,9 +9,9 @@ import numpy as np
 from prereg.hypotheses import Hypothesis
 from prereg.testkinds import BinomialScoreboard
 from reports import words
+from reports.cells import Cell
 from reports.comparisons import Comparison, model_of
 from reports.content import Column, Estimate, Table, Value
-from reports.ledger import Cell
 from reports.scores import Evidence, reading
 from reports.sections.common import over_seeds
 

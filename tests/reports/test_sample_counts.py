@@ -8,8 +8,8 @@ from collections import defaultdict
 import duckdb
 import pytest
 
-from reports import ledger
-from reports.ledger import run_query
+from reports import cells
+from reports.querying import run_query
 
 COLUMNS = (
     "run_id VARCHAR, step INTEGER, benchmark VARCHAR, problem_id VARCHAR, sample INTEGER, correct BOOLEAN, "
@@ -60,9 +60,9 @@ def test_distinct_samples_and_texts_are_exact(connection: duckdb.DuckDBPyConnect
 def test_the_number_of_runs_in_a_query_changes_nothing(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    whole = ledger._cells(connection)
-    monkeypatch.setattr(ledger, "RUNS_AT_ONCE", at_once)
-    parts = ledger._cells(connection)
+    whole = cells.read_cells(connection)
+    monkeypatch.setattr(cells, "RUNS_AT_ONCE", at_once)
+    parts = cells.read_cells(connection)
     assert list(parts) == list(whole) == [(run, 0, "easy") for run in "abcd"]
     for key, cell in whole.items():
         assert parts[key].problem_ids == cell.problem_ids == ("p1", "p10", "p2")
