@@ -41,9 +41,14 @@ class StudyOutcome:
     reserve: Reserve
 
     @property
+    def expected(self) -> tuple[CellState, ...]:
+        """Without the cells that the plan goes without."""
+        return tuple(s for s in self.states if s.run_id not in self.reserve.missing)
+
+    @property
     def failed(self) -> tuple[CellState, ...]:
-        """Cells that stopped with an error."""
-        return tuple(s for s in self.states if s.state == "failed")
+        """Expected cells that stopped with an error."""
+        return tuple(s for s in self.expected if s.state == "failed")
 
 
 def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: ProgressView) -> StudyOutcome:

@@ -26,7 +26,7 @@ from harness.opinions import graded_again, second_opinions
 from harness.overrides import in_words, remembered
 from harness.owed import statements
 from harness.regrading import attach
-from harness.reserve import progress, reserve_of, standing_cells
+from harness.reserve import expected_cells, progress, reserve_of
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
 from harness.versions import environment
@@ -85,7 +85,7 @@ def report_study(
 
     now = at or utc_now()
     root, lock_fact = _made_up(path, simulated) if simulated else _root_and_lock(path, exploratory)
-    cells = standing_cells(root)
+    cells = expected_cells(root)
     if not any(last_commit(root.folder(cell).path) for cell in cells):
         raise Refused(
             Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
@@ -112,7 +112,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
         reserve = reserve_of(root)
         given_up = {one.seed for one in reserve.drawn}
         ledgers = {cell.run_id: _ledger(root, cell, cell.seed in given_up) for cell in cells}
-        runs = [run for cell in cells if (run := ledgers[cell.run_id]) and cell.seed not in given_up]
+        runs = [run for run in ledgers.values() if run is not None]
         connection = connect(runs, threads=_threads())
         regrades = attach(connection, runs)
         lock_now = replace(

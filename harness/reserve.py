@@ -64,28 +64,12 @@ class Reserve:
 def reserve_of(root: StudyRoot) -> Reserve:
     """How the reserve stands by the event log, or by the folders of simulated runs."""
     study = root.loaded.study
-    goes_without = study.missing.pairs == "complete_cases"
-    if not study.reserve_seeds and not goes_without:
+    if not _has_rules(study):
         return Reserve()
     if root.simulated:
-        drawn = _of_folders(root)
         failures = Counter({cell.run_id: ATTEMPTS for cell in every_cell(study) if _crashed(root, cell)})
-    else:
-        events = _under_plan(read_events(root.events).events)
-        drawn = recorded(study, events)
-        failures = Counter(str(event.data.get("run")) for event in events if event.kind == "run_failed")
-    left = study.reserve_seeds[len(drawn) :]
-    unfinished = [
-        cell.run_id
-        for cell in cells_of(study, standing(study.seeds, drawn))
-        if failures[cell.run_id] and not root.folder(cell).finished
-    ]
-    return Reserve(
-        drawn,
-        left,
-        tuple(run for run in unfinished if goes_without and not left and failures[run] >= ATTEMPTS),
-        tuple(run for run in unfinished if (goes_without or left) and failures[run] < ATTEMPTS),
-    )
+        return _reserve(study, root.runs, _of_folders(root), failures)
+    return _by_log(study, root.runs, read_events(root.events).events)
 
 
 def standing_cells(root: StudyRoot) -> list[Cell]:
@@ -94,11 +78,45 @@ def standing_cells(root: StudyRoot) -> list[Cell]:
     return cells_of(study, standing(study.seeds, reserve_of(root).drawn))
 
 
+def expected_cells(root: StudyRoot) -> list[Cell]:
+    """Those of the cells that count without which the study is not complete: all but the missing ones."""
+    missing = reserve_of(root).missing
+    return [cell for cell in standing_cells(root) if cell.run_id not in missing]
+
+
 def progress(layout: StudyLayout, study: Study) -> tuple[int, int]:
-    """Runs under the lock that are finished, and all that count."""
-    drawn = recorded(study, read_events(layout.events).events) if study.reserve_seeds else ()
-    cells = cells_of(study, standing(study.seeds, drawn))
-    return sum(RunFolder(layout.runs / cell.run_id).finished for cell in cells), len(cells)
+    """Runs under the lock that are finished, and all that are expected."""
+    reserve = Reserve()
+    if _has_rules(study):
+        reserve = _by_log(study, layout.runs, read_events(layout.events).events)
+    cells = cells_of(study, standing(study.seeds, reserve.drawn))
+    expected = [cell.run_id for cell in cells if cell.run_id not in reserve.missing]
+    return sum(RunFolder(layout.runs / run).finished for run in expected), len(expected)
+
+
+def _has_rules(study: Study) -> bool:
+    return bool(study.reserve_seeds) or study.missing.pairs == "complete_cases"
+
+
+def _by_log(study: Study, runs: Path, events: Sequence[LoggedEvent]) -> Reserve:
+    failures = Counter(str(e.data.get("run")) for e in _under_plan(events) if e.kind == "run_failed")
+    return _reserve(study, runs, recorded(study, events), failures)
+
+
+def _reserve(study: Study, runs: Path, drawn: tuple[Replacement, ...], failures: Counter[str]) -> Reserve:
+    goes_without = study.missing.pairs == "complete_cases"
+    left = study.reserve_seeds[len(drawn) :]
+    unfinished = [
+        cell.run_id
+        for cell in cells_of(study, standing(study.seeds, drawn))
+        if failures[cell.run_id] and not RunFolder(runs / cell.run_id).finished
+    ]
+    return Reserve(
+        drawn,
+        left,
+        tuple(run for run in unfinished if goes_without and not left and failures[run] >= ATTEMPTS),
+        tuple(run for run in unfinished if (goes_without or left) and failures[run] < ATTEMPTS),
+    )
 
 
 def draw(root: StudyRoot) -> tuple[Replacement, ...]:

@@ -170,7 +170,7 @@ def run(
         for line in outcome.reserve.lines():
             note(line)
         note(f"{finished} of {len(outcome.states)} runs finished in {root.runs}")
-        if finished < len(outcome.states):
+        if finished < len(outcome.expected):
             note("give the same command again to go on")
         elif not exploratory:
             note("next: harness report")

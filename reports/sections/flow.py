@@ -6,7 +6,7 @@ from prereg.fields import Axis
 from reports import words
 from reports.content import Block, Column, Listing, Prose, Section, Table, Value
 from reports.inputs import RunFact
-from reports.ledger import Reading
+from reports.ledger import Reading, total
 from reports.planned import drawn_words
 from reports.scores import Evidence, block_reason, reading
 from reports.sections.common import groups, moments, step_at, with_model
@@ -57,7 +57,18 @@ def by_plan(evidence: Evidence) -> tuple[str, ...]:
     done = evidence.as_run
     drawn = [f"As planned, {drawn_words(one, done.given_up)}." for one in done.drawn]
     excluded = [f"As planned, {run} is left out by {found}." for run, found in _excluded(evidence)]
-    return (*drawn, *excluded)
+    spent = [_spent(evidence)] if done.given_up else []
+    return (*drawn, *spent, *excluded)
+
+
+def _spent(evidence: Evidence) -> str:
+    """What runs cost that no table counts, since a reserve seed took the place of theirs."""
+    runs = {run.run_id for run in evidence.as_run.given_up}
+    cost = total(one for (run, _, _), one in evidence.ledger.costs.items() if run in runs)
+    return (
+        f"The runs that were given up had generated {cost.generated_tokens:,} tokens in "
+        f"{words.number(cost.device_seconds)} device-seconds, which no table counts."
+    )
 
 
 def _excluded(evidence: Evidence) -> list[tuple[str, str]]:

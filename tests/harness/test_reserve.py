@@ -9,15 +9,27 @@ from typing import Any
 
 import pytest
 
+from harness.locking import lock_study
 from harness.plan import plan_of
 from harness.reporting import report_study
-from harness.reserve import draw, failed_for_good, faults, recorded, reserve_of, standing_cells
+from harness.reserve import (
+    draw,
+    expected_cells,
+    failed_for_good,
+    faults,
+    progress,
+    recorded,
+    reserve_of,
+    standing_cells,
+)
 from harness.roots import StudyRoot
 from harness.simulation.study import simulate_study
 from prereg.events import append_event, read_events
+from prereg.layout import StudyLayout
+from prereg.problems import Refused
 from tests.harness.simulation.truths import arm, write
 from tests.harness.simulation.truths import study as big_study
-from tests.harness.studies import loaded
+from tests.harness.studies import loaded, write_study
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -101,6 +113,9 @@ def test_a_plan_that_goes_without_pairs_gives_up_what_no_seed_replaces(tmp_path:
     assert found.missing == ("grpo.small.s5",)
     assert found.pending == ("mcpo.small.s2",)
     assert "grpo.small.s5: failed for good; its pair is missing" in found.lines()
+    assert len(standing_cells(root)) == 6
+    assert "grpo.small.s5" not in [cell.run_id for cell in expected_cells(root)]
+    assert progress(StudyLayout.of(root.loaded.path), root.loaded.study) == (0, 5)
 
 
 def test_a_draw_that_nothing_called_for_is_named(root: StudyRoot) -> None:
@@ -165,6 +180,31 @@ def test_a_rehearsal_draws_the_reserve_for_crashes(tmp_path: Path) -> None:
     assert "As planned, the reserve seed 11 took the place of" in report.paths.html.read_text(
         encoding="utf-8"
     )
+
+
+def test_a_rehearsal_goes_without_pairs_that_crashed(tmp_path: Path) -> None:
+    """It is complete without them: the report on it is no look."""
+    missing = {"pairs": "complete_cases", "at_least": 2}
+    report = rehearse(tmp_path, {"crash": 0.5}, missing=missing)
+    crashed = {p.parent.name for p in (tmp_path / "study.simulated").glob("*/failure.json")}
+    whole = [seed for seed in range(1, 9) if f"grpo.small.s{seed}" not in crashed]
+    assert 2 <= len(whole) < 8
+    (verdict,) = exported(tmp_path, "verdicts")
+    assert [seed for seed, _ in verdict["per_seed"]] == whole
+    assert len([reason for reason in verdict["reasons"] if "is missing" in reason]) == 8 - len(whole)
+    assert (report.finished, report.planned) == (16 - len(crashed), 16 - len(crashed))
+    assert "worst of the others" in verdict["sensitivity"][0]["name"]
+
+
+def test_a_seed_of_the_reserve_that_an_exploratory_run_used_is_refused(tmp_path: Path) -> None:
+    seen = {"seen": "pilot_runs", "pilot_seeds": [9]}
+    path = write_study(tmp_path, reserve_seeds=[3, 4], data_status=seen)
+    used = tmp_path / "study.exploratory" / "grpo.small.s4"
+    used.mkdir(parents=True)
+    (used / "run.json").write_text(json.dumps({"seed": 4}))
+    with pytest.raises(Refused) as refused:
+        lock_study(path)
+    assert refused.value.problems[0].path == ("reserve_seeds", 1)
 
 
 def test_a_rehearsal_draws_nothing_for_divergence(tmp_path: Path) -> None:

@@ -102,6 +102,9 @@ def test_a_replacement_is_told_as_planned_and_is_no_deviation() -> None:
     assert not any("could not be analysed" in flag or "does not plan" in flag for flag in content.flags)
     assert "10 of 10 planned runs analysed" in content.lock_line
     assert "Nothing differs" in content.lock_line
+    # Each run writes 120 updates: grpo of 500 tokens, mcpo of 550, 0.2 device-seconds an update.
+    spent = "The runs that were given up had generated 126,000 tokens in 48.0 device-seconds"
+    assert any(flag.startswith(spent) for flag in content.flags)
     flow = table(content, "run_flow")
     assert [row[1:6] for row in flow.rows] == [(5, 5, 5, 5, 0), (5, 5, 5, 5, 0)]
     runs = {row[0]: row for row in table(content, "runs").rows}
