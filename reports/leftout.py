@@ -53,8 +53,9 @@ def missing_pairs(
 
 def too_few(evidence: Evidence, pairs: int) -> str | None:
     """Why so few pairs are not enough for the plan, or None."""
-    fewest = evidence.study.missing.at_least
-    if fewest is None or pairs >= fewest:
+    rule = evidence.study.missing
+    fewest = rule.at_least or (2 if rule.pairs == "complete_cases" else 0)
+    if pairs >= fewest:
         return None
     are = "is" if pairs == 1 else "are"
     return f"the plan asks for at least {fewest} complete pairs, and {pairs} {are} there"
