@@ -18,9 +18,10 @@ from harness.exclusive import exclusive
 from harness.executors import CellCommand
 from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
+from harness.looks import cells_within
 from harness.now import utc_now
 from harness.progress import ProgressView
-from harness.reserve import Reserve, draw, reserve_of, standing_cells
+from harness.reserve import Reserve, draw, reserve_of, study_as_run
 from harness.roots import RUNNING, StudyRoot
 from harness.status import CellState, cell_state
 from harness.trials import record_trial
@@ -51,15 +52,21 @@ class StudyOutcome:
         return tuple(s for s in self.expected if s.state == "failed")
 
 
-def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: ProgressView) -> StudyOutcome:
-    """Run the selected cells to their ends. Raises Refused if the study is being run already."""
+def run_study(
+    root: StudyRoot, *, only: Sequence[str], slots: int | None, view: ProgressView, look: int | None = None
+) -> StudyOutcome:
+    """Run the selected cells to their ends, with `look` those of a planned look's seeds.
+
+    Raises Refused if the study is being run already, or plans no such look.
+    """
     study = root.loaded.study
     chosen = selected(every_cell(study), only)
+    cells_within(study, look)  # refuses a look that is not planned, before anything is written
     make_folder(root.runs)
     with exclusive(root.runs / RUNNING, f"the study {study.id}"):
         _record_missed_ends(root)
         _draw(root, view)
-        cells = _that_count(root, chosen)
+        cells = _that_count(root, chosen, look)
         if not cells:
             hint = "`harness status` names the seeds that count."
             raise Refused(Problem("--only names reserve seeds that no failure called for, or seeds that were "
@@ -67,10 +74,10 @@ def run_study(root: StudyRoot, *, only: Sequence[str], slots: int | None, view: 
         interrupted = _run_all(root, cells, slots, view)
         # A reserve seed may fail in its turn; a cell is tried once in an invocation.
         while not interrupted and _draw(root, view):
-            more = [cell for cell in _that_count(root, chosen) if cell not in cells]
+            more = [cell for cell in _that_count(root, chosen, look) if cell not in cells]
             interrupted = _run_all(root, more, slots, view)
             cells = [*cells, *more]
-        cells = _that_count(root, chosen)
+        cells = _that_count(root, chosen, look)
     states = tuple(cell_state(root.folder(cell), cell, study) for cell in cells)
     return StudyOutcome(states, interrupted, reserve_of(root))
 
@@ -89,9 +96,9 @@ def _run_all(root: StudyRoot, cells: Sequence[Cell], slots: int | None, view: Pr
     return _drive(root, cells, todo, executor, view)
 
 
-def _that_count(root: StudyRoot, cells: Sequence[Cell]) -> list[Cell]:
-    """Those of the cells that the plan and its reserve have run."""
-    return [cell for cell in standing_cells(root) if cell in cells]
+def _that_count(root: StudyRoot, cells: Sequence[Cell], look: int | None) -> list[Cell]:
+    """Those of the cells that the plan and its reserve have run, with `look` for that look."""
+    return [cell for cell in cells_within(study_as_run(root), look) if cell in cells]
 
 
 def _draw(root: StudyRoot, view: ProgressView) -> bool:

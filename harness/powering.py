@@ -12,10 +12,11 @@ from harness.tasks.resolve import load_task
 from prereg.lock import LockedPower
 from prereg.problems import Problem, Refused
 from prereg.source import LoadedStudy
+from prereg.stopping import GroupSequential
 from prereg.study import Study
 from reports.power.model import Bench, Model
 from reports.power.simulate import Plan
-from reports.power.summary import Figure, HypothesisPower, power_of
+from reports.power.summary import Figure, HypothesisPower, Stops, power_of
 
 LEAST_POWER = 0.8
 SIMULATIONS = 2_000
@@ -124,6 +125,8 @@ def render(power: StudyPower) -> str:
             mark = "*" if row.seeds == one.planned else " "
             lines.append(f"  {row.seeds:>4}{mark}  " + "".join(f"{_figure(f):<16}" for f in figures).rstrip())
         lines.append("")
+        if one.stops is not None:
+            lines += [*_stops(one.stops, several=len(power.hypotheses) > 1), ""]
         if not isnan(one.smallest_effect.value):
             smallest = one.smallest_effect
             lines.append(
@@ -133,6 +136,23 @@ def render(power: StudyPower) -> str:
             lines.append("")
     lines.append("* the seeds of the study; in parentheses the Monte-Carlo standard error")
     return "\n".join([*lines, *power.notes])
+
+
+def _stops(stops: Stops, *, several: bool) -> list[str]:
+    last = len(stops.after)
+    lines = []
+    for number, (seeds, at, shown) in enumerate(
+        zip(stops.after, stops.at, stops.shown, strict=True), start=1
+    ):
+        ends = "goes on to" if number == last else "is decided at"
+        lines.append(
+            f"  {ends} look {number}, after {seeds} seeds: {_figure(at)} of studies; "
+            f"shown there: {_figure(shown)}"
+        )
+    lines.append(f"  seeds that it needs on average: {_figure(stops.seeds)}")
+    if several:
+        lines.append(f"  seeds that all of these need, so that none waits: {_figure(stops.study_seeds)}")
+    return lines
 
 
 def _figure(figure: Figure) -> str:
@@ -162,6 +182,11 @@ def _underpowered(loaded: LoadedStudy, one: HypothesisPower) -> list[Problem]:
 
 def _notes(study: Study, plan: Plan) -> list[str]:
     notes = []
+    if isinstance(study.stopping, GroupSequential):
+        notes.append(
+            "The plan has looks, which belong to its own number of seeds: no other number was simulated. "
+            "Coverage is that of the interval at the look that is shown."
+        )
     for hypothesis in study.hypotheses:
         model = plan.models.get(hypothesis.id)
         if hypothesis.gate is not None and hypothesis.gate not in plan.models:

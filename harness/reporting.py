@@ -21,12 +21,13 @@ from harness.gradientfile import gradient_tests
 from harness.ledger.duck import connect
 from harness.ledger.reader import RunLedger, last_commit, read_run
 from harness.locking import differences_from, verify_ends
+from harness.looks import planned_look
 from harness.now import utc_now
 from harness.opinions import graded_again, second_opinions
 from harness.overrides import in_words, remembered
 from harness.owed import statements
 from harness.regrading import attach
-from harness.reserve import expected_cells, progress, reserve_of
+from harness.reserve import expected_cells, progress, reserve_of, study_as_run
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
 from harness.versions import environment
@@ -64,6 +65,8 @@ class ReportResult:
     """By hypothesis."""
     finished: int
     planned: int
+    look: int | None = None
+    """The look of the plan at which it was made."""
 
 
 def report_study(
@@ -91,13 +94,15 @@ def report_study(
             Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
                     hint=f"first: `harness {'simulate' if simulated else 'run'}`")
         )  # fmt: skip
-    finished = sum(root.folder(cell).finished for cell in cells)
-    _log(root, now, finished, len(cells))
+    finished = [cell for cell in cells if root.folder(cell).finished]
+    begun = [cell for cell in cells if last_commit(root.folder(cell).path)]
+    look = planned_look(study_as_run(root), finished, begun)
+    _log(root, now, len(finished), len(cells), look)
     content = _content(root, every_cell(root.loaded.study), lock_fact, now)
     layout = StudyLayout.of(path)
     apart = root.exploratory or root.simulated
     paths = write_report(content, folder or (root.runs / "report" if apart else layout.report))
-    return ReportResult(paths, {h.id: h.word for h in content.hypotheses}, finished, len(cells))
+    return ReportResult(paths, {h.id: h.word for h in content.hypotheses}, len(finished), len(cells), look)
 
 
 def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) -> ReportContent:
@@ -249,7 +254,8 @@ def _statements(lock: Lock) -> tuple[str, ...]:
 def _event(logged: LoggedEvent) -> Event:
     finished, planned = logged.data.get("finished"), logged.data.get("planned")
     counts = (finished, planned) if isinstance(finished, int) and isinstance(planned, int) else None
-    return Event(logged.at, logged.kind, logged.summary, counts)
+    look = logged.data.get("planned_look")
+    return Event(logged.at, logged.kind, logged.summary, counts, look if isinstance(look, int) else None)
 
 
 def _ledger(root: StudyRoot, cell: Cell, given_up: bool) -> RunLedger | None:
@@ -320,13 +326,19 @@ def _marks(root: StudyRoot, cells: list[Cell]) -> tuple[str, ...]:
     return tuple(marks)
 
 
-def _log(root: StudyRoot, now: datetime, finished: int, planned: int) -> None:
-    """A look at incomplete results is an event of its own kind: it may have influenced what came after."""
+def _log(root: StudyRoot, now: datetime, finished: int, planned: int, look: int | None) -> None:
+    """A look at incomplete results is an event of its own kind: it may have influenced what came after.
+
+    One that the plan declares, `look`, is recorded as such.
+    """
     data = {"finished": finished, "planned": planned}
     layout = StudyLayout.of(root.loaded.path)
     if root.exploratory and not root.simulated and layout.lock.is_file():
         _log_trial(layout, now, f"exploratory report on {finished} of {planned} runs")
-    if finished < planned:
+    if look is not None:
+        summary = f"planned look {look}: report on {finished} of {planned} runs"
+        append_event(root.events, "look", summary, now, data | {"planned_look": look})
+    elif finished < planned:
         append_event(root.events, "look", f"report on {finished} of {planned} runs", now, data)
     else:
         append_event(root.events, "report", f"report on all {planned} runs", now, data)

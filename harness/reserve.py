@@ -19,7 +19,7 @@ from harness.folders import RunFolder
 from harness.now import utc_now
 from prereg.events import LoggedEvent, append_event, read_events
 from prereg.layout import StudyLayout
-from prereg.reserve import ATTEMPTS, Replacement, draws, standing, uncalled, valid
+from prereg.reserve import ATTEMPTS, Replacement, draws, standing, uncalled, valid, with_reserve
 from prereg.study import Study
 
 if TYPE_CHECKING:
@@ -72,10 +72,14 @@ def reserve_of(root: StudyRoot) -> Reserve:
     return _by_log(study, root.runs, read_events(root.events).events)
 
 
+def study_as_run(root: StudyRoot) -> Study:
+    """The study with the seeds that count: the reserve seeds stand in the places that they took."""
+    return with_reserve(root.loaded.study, reserve_of(root).drawn)
+
+
 def standing_cells(root: StudyRoot) -> list[Cell]:
-    """The cells that count: those of the plan, with the reserve seeds in the places that they took."""
-    study = root.loaded.study
-    return cells_of(study, standing(study.seeds, reserve_of(root).drawn))
+    """The cells that count."""
+    return cells_of(study_as_run(root))
 
 
 def expected_cells(root: StudyRoot) -> list[Cell]:

@@ -51,6 +51,11 @@ def standing(seeds: Iterable[int], drawn: Sequence[Replacement]) -> tuple[int, .
     return tuple(last(seed) for seed in seeds)
 
 
+def with_reserve(study: Study, drawn: Sequence[Replacement]) -> Study:
+    """The study with the seeds that count, each in its place: what runs, looks and comparisons are of."""
+    return study.model_copy(update={"seeds": standing(study.seeds, drawn)}) if drawn else study
+
+
 def valid(study: Study, recorded: Iterable[Replacement]) -> tuple[Replacement, ...]:
     """The recorded draws that the plan allows: the next reserve seed for a seed that still stands."""
     found: list[Replacement] = []

@@ -20,6 +20,7 @@ from prereg.sources import (
     NamedTask,
     TaskSource,
 )
+from prereg.stopping import stopping_rule
 from prereg.study import Study
 from prereg.testkinds import BinomialScoreboard
 
@@ -105,6 +106,8 @@ def _hypotheses(study: Study) -> Iterator[str]:
     for name, family in study.families.items():
         members = [f"`{h.id}`" for h in study.hypotheses if h.family == name]
         yield f"Family `{name}`: {', '.join(members)} share alpha {family.alpha:g} {_method(family)}."
+    if rule := stopping_rule(study.stopping):
+        yield rule
 
 
 def _hypothesis(study: Study, hypothesis: Hypothesis) -> Iterator[str]:

@@ -13,6 +13,7 @@ from prereg.fields import AXES, Axis, Count, Name, Positive, Section, Text
 from prereg.hypotheses import Family, Hypothesis
 from prereg.sideeffects import Control, Strata
 from prereg.sources import Data, Model
+from prereg.stopping import FixedSeeds, Look, Stopping, looks_of
 from prereg.trainer import Trainer
 from prereg.wanted import Receipts
 
@@ -138,6 +139,8 @@ class Study(Section):
     exclusions: tuple[Exclusion, ...] = ()
     """Rules that leave a run's seed out by how the run was made."""
     missing: Missing = Missing()
+    stopping: Stopping = FixedSeeds()
+    """When the study ends: after all seeds, or at a declared look that decides every hypothesis."""
     budget: Budget
     evaluation: Evaluation = Evaluation()
     hypotheses: tuple[Hypothesis, ...] = ()
@@ -165,6 +168,11 @@ class Study(Section):
     def training_seed(self, arm: str, seed: int) -> int:
         """The seed from which an arm's run of a data seed draws its prompts and its sampling noise."""
         return seed + self.arms[arm].seed_offset
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """The planned looks, of which a study with a fixed number of seeds has one, at its end."""
+        return looks_of(self.stopping, len(self.seeds))
 
     def weights(self, names: tuple[str, ...] | None = None) -> dict[str, float]:
         """Benchmark weights, summing to 1, over `names` or all benchmarks, in the study's order."""

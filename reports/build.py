@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from prereg.reserve import with_reserve
 from reports import words
-from reports.comparisons import compare_all
 from reports.content import ReportContent, Section
 from reports.details import read_details
 from reports.forecasts import read_forecasts
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
 from reports.ledger import read_ledger
-from reports.planned import as_run, with_reserve
+from reports.looks import judge_looks, look_at
+from reports.planned import as_run
 from reports.remeasured import read_again
 from reports.scores import Evidence, in_order
 from reports.sections import (
@@ -30,6 +31,7 @@ from reports.sections import (
     grading,
     length,
     lock,
+    looks,
     progress,
     ranking,
     regression,
@@ -38,8 +40,7 @@ from reports.sections import (
     strata,
     verdicts,
 )
-from reports.sideeffects import Checked, check_all, voided
-from reports.verdicts import judge
+from reports.sideeffects import Checked
 
 EXPLORATORY = "Exploratory: no verdict"
 """What stands beside the heading of everything that no hypothesis registers."""
@@ -64,16 +65,19 @@ def build_report(inputs: ReportInputs) -> ReportContent:
     ledger = read_ledger(inputs.connection)
     by_plan = as_run(inputs.study, inputs.drawn, inputs.runs, ledger)
     evidence = Evidence(study, in_order(study, inputs.runs), ledger, by_plan)
-    checked = check_all(evidence)
-    comparisons = voided(evidence, compare_all(evidence), checked)
+    looked = look_at(evidence)
+    judged = judge_looks(study, inputs.lock, inputs.marks, [one.comparisons for one in looked])
+    comparisons, stop = judged.comparisons, looks.stop_of(study, judged)
+    checked = looked[stop.look - 1 if stop else -1].checked
     details = read_details(inputs.connection, evidence)
     by_difficulty = strata.build(evidence, details, comparisons)
     along_budget = along.build(evidence, comparisons)
     adjusted = regression.table(inputs.connection, evidence)
-    judged = judge(study, inputs.lock, inputs.marks, comparisons)
     results = tuple(
-        verdicts.result(evidence, hypothesis, comparisons[hypothesis.id], verdict)
-        for hypothesis, verdict in zip(study.hypotheses, judged, strict=True)
+        verdicts.result(
+            evidence, hypothesis, comparisons[hypothesis.id], verdict, judged.standings[hypothesis.id]
+        )
+        for hypothesis, verdict in zip(study.hypotheses, judged.verdicts, strict=True)
     )
     forest = tuple(
         row
@@ -88,14 +92,15 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         kind=study.kind,
         marks=_marks(inputs),
         generated_at=inputs.generated_at,
-        lock_line=_lock_line(evidence, inputs.lock),
+        lock_line=_lock_line(evidence, inputs.lock, stop),
         summary=verdicts.summary(results),
         order=" ".join(ranking.words_of_order(evidence, model) for model in study.models),
         hypotheses=results,
         forest=forest,
-        flags=_flags(evidence, inputs, checked),
+        flags=_flags(evidence, inputs, checked, stop),
         sections=(
             deviations.build(inputs.lock, inputs.events),
+            *_optional(looks.build(evidence, judged)),
             exploratory(ranking.build(evidence)),
             exploratory(progress.build(evidence)),
             *([exploratory(along_budget)] if along_budget is not None else []),
@@ -107,7 +112,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
             costs.build(evidence),
             *_optional(selection.build(evidence, read_forecasts(inputs.connection))),
             *_optional(gradient.build(evidence, inputs.gradient_tests)),
-            flow.build(evidence),
+            flow.build(evidence, stop.unneeded if stop else ()),
             *([twice] if (twice := grading.build(inputs.again)) is not None else []),
             design.build(evidence),
             lock.build(inputs.lock, inputs.events),
@@ -154,7 +159,7 @@ def _marks(inputs: ReportInputs) -> tuple[str, ...]:
     return tuple(dict.fromkeys(marks))
 
 
-def _lock_line(evidence: Evidence, lock: LockFact) -> str:
+def _lock_line(evidence: Evidence, lock: LockFact, stop: looks.Stop | None) -> str:
     if lock.digest is None:
         head = "Not locked."
     else:
@@ -167,12 +172,16 @@ def _lock_line(evidence: Evidence, lock: LockFact) -> str:
         head = f"Locked{when} as {lock.digest[:12]}. {differs}"
     count = sum(flow.analysed(evidence, run) for run in evidence.runs)
     planned = len(evidence.study.arms) * len(evidence.study.models) * len(evidence.study.seeds)
+    stopped = f" Stopped at look {stop.look} of {stop.looks}, as planned." if stop else ""
     return (
         f"{head} {count} of {words.plural(planned, 'planned run')} analysed: {design.summary_line(evidence)}."
+        f"{stopped}"
     )
 
 
-def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked]) -> tuple[str, ...]:
+def _flags(
+    evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked], stop: looks.Stop | None
+) -> tuple[str, ...]:
     """What a reader must know before believing any of it, the gravest first."""
     study = evidence.study
     found = [f"Differs from the lock: {difference}" for difference in inputs.lock.differences]
@@ -183,14 +192,17 @@ def _flags(evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked])
             f"planned: {words.joined(behind[:6])}{' and more' if len(behind) > 6 else ''}."
         )
     found.extend(f"A receipt of the lock does not hold: {fault}" for fault in inputs.lock.receipt_faults)
-    missing = len(study.arms) * len(study.models) * len(study.seeds) - sum(
-        flow.analysed(evidence, run) for run in evidence.runs
+    needed = study.seeds[: stop.seeds] if stop else study.seeds
+    missing = len(study.arms) * len(study.models) * len(needed) - sum(
+        flow.analysed(evidence, run) for run in evidence.runs if run.seed in needed
     )
     if missing:
         found.append(
             f"{words.plural(missing, 'planned run')} could not be analysed at every budget; see the run flow."
         )
     found.extend(flow.by_plan(evidence))
+    if stop:
+        found.append(stop.line)
     if diverged := tuple(run.run_id for run in evidence.runs if run.diverged):
         found.append(f"Diverged: {', '.join(diverged)}. Each hypothesis says what becomes of them.")
     if unread := flow.read_at_the_start(evidence):

@@ -49,38 +49,48 @@ def model_of(evidence: Evidence, hypothesis: Hypothesis) -> str:
     return hypothesis.model or next(iter(evidence.study.models))
 
 
-def compare_all(evidence: Evidence) -> dict[str, Comparison]:
-    """The comparison of each hypothesis by id; that of a scoreboard is empty: its predictions measure."""
+def compare_all(evidence: Evidence, share: float = 1.0) -> dict[str, Comparison]:
+    """The comparison of each hypothesis by id; that of a scoreboard is empty: its predictions measure.
+
+    `share` is the part of alpha that is spent on it, for the level of the intervals (`shown_level`).
+    """
     return {
-        h.id: Comparison(h.id, ()) if isinstance(h.test, BinomialScoreboard) else compare(evidence, h)
+        h.id: Comparison(h.id, ()) if isinstance(h.test, BinomialScoreboard) else compare(evidence, h, share)
         for h in evidence.study.hypotheses
     }
 
 
-def shown_level(hypothesis: Hypothesis) -> float:
+def shown_level(hypothesis: Hypothesis, share: float = 1.0) -> float:
     """The level of the printed interval: 95 %, or 1 - 2 alpha where it lies within the margin or does not.
 
     The interval at 1 - 2 alpha lies inside (-margin, margin) exactly where TOST rejects, and above -margin
-    exactly where non-inferiority does, before a family's correction.
+    exactly where non-inferiority does, before a family's correction. At a look that spends a `share` of
+    alpha the interval may miss so much less often: over all looks, one in twenty (or 2 alpha) does.
     """
-    return 1 - 2 * hypothesis.alpha if hypothesis.margin is not None else 0.95
+    level = 1 - 2 * hypothesis.alpha if hypothesis.margin is not None else 0.95
+    return level if share == 1 else 1 - share * (1 - level)
 
 
 def interval_of(
-    hypothesis: Hypothesis, blocks: Sequence[Floats], shares: Sequence[float], *, over_problems: bool
+    hypothesis: Hypothesis,
+    blocks: Sequence[Floats],
+    shares: Sequence[float],
+    *,
+    over_problems: bool,
+    share: float = 1.0,
 ) -> Interval:
     """The effect with its printed interval, from the paired differences of each benchmark.
 
-    `blocks[b]` has shape (seeds, problems of b), in percentage points; `shares` sum to 1. The simulation of
-    power calls this as the report does.
+    `blocks[b]` has shape (seeds, problems of b), in percentage points; `shares` sum to 1. `share` is the
+    part of alpha that is spent on it. The simulation of power calls this as the report does.
     """
-    level = shown_level(hypothesis)
+    level = shown_level(hypothesis, share)
     if over_problems:
         return crossed(blocks, shares, level)
     return paired_t(seed_means(blocks, shares), level)
 
 
-def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
+def compare(evidence: Evidence, hypothesis: Hypothesis, share: float = 1.0) -> Comparison:
     """The comparison that a hypothesis registers, on every planned seed or not at all.
 
     What the plan excludes, or goes without, it does in pairs and by what happened to a run, whatever its
@@ -112,7 +122,7 @@ def compare(evidence: Evidence, hypothesis: Hypothesis) -> Comparison:
         reasons.extend(_problem_reasons(evidence, hypothesis, steps, tuple(weights)))
     if reasons:
         return Comparison(hypothesis.id, tuple(reasons), excluded=named)
-    complete = _complete(evidence, hypothesis, steps, weights, seeds, len(missing))
+    complete = _complete(evidence, hypothesis, steps, weights, seeds, len(missing), share)
     return replace(complete, excluded=named, missing=tuple(missing.values()))
 
 
@@ -172,6 +182,7 @@ def _complete(
     weights: dict[str, float],
     seeds: tuple[int, ...],
     missing: int,
+    share: float,
 ) -> Comparison:
     def scores(arm: str, benchmark: str) -> Floats:
         rows = [evidence.ledger.cells[(*steps[arm, seed], benchmark)] for seed in seeds]
@@ -183,13 +194,15 @@ def _complete(
     shares = list(weights.values())
 
     def registered(differences: Sequence[Floats]) -> Interval:
-        return interval_of(hypothesis, differences, shares, over_problems=hypothesis.over_problems)
+        over = hypothesis.over_problems
+        return interval_of(hypothesis, differences, shares, over_problems=over, share=share)
 
+    other = not hypothesis.over_problems
     return Comparison(
         hypothesis.id,
         (),
         effect=registered(blocks),
-        other=interval_of(hypothesis, blocks, shares, over_problems=not hypothesis.over_problems),
+        other=interval_of(hypothesis, blocks, shares, over_problems=other, share=share),
         seeds=seeds,
         per_seed=tuple(float(value) for value in seed_means(blocks, shares)),
         treatment_mean=float(seed_means(treated, shares).mean()),

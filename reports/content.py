@@ -183,6 +183,8 @@ class HypothesisResult:
     """The two arms' accuracies and updates, in words."""
     measured: str
     """What the effect is of, in few words, since a statement may say less; empty for a scoreboard."""
+    look: str = ""
+    """The planned look that decides or is shown, in words; empty where the number of seeds is fixed."""
 
 
 @dataclass(frozen=True, slots=True)

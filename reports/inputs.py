@@ -161,6 +161,8 @@ class Event:
     summary: str
     runs: tuple[int, int] | None = None
     """For a report or a look: runs finished, and runs planned."""
+    planned_look: int | None = None
+    """For a look that the plan declares: which."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prereg.exclusions import Exclusion
-from prereg.reserve import Replacement, standing
+from prereg.reserve import Replacement
 from prereg.study import Study
 from reports.inputs import RunFact
 from reports.ledger import Ledger
@@ -25,11 +25,6 @@ class AsRun:
     """Runs of the seeds whose places they took."""
     excluded: Mapping[str, str] = field(default_factory=dict)
     """By run id: the rule that leaves the run out, and what it found, in words."""
-
-
-def with_reserve(study: Study, drawn: Sequence[Replacement]) -> Study:
-    """The study with the seeds that count: what every table and every comparison is computed from."""
-    return study.model_copy(update={"seeds": standing(study.seeds, drawn)}) if drawn else study
 
 
 def as_run(study: Study, drawn: Sequence[Replacement], runs: Sequence[RunFact], ledger: Ledger) -> AsRun:

@@ -84,7 +84,19 @@ def judge(
 
     `comparisons` has one for the id of each that is no scoreboard; a scoreboard's is not looked at.
     """
-    decisions = {h.id: decide(study, h, comparisons) for h in study.hypotheses}
+    return verdicts_of(
+        study, lock, marks, comparisons, {h.id: decide(study, h, comparisons) for h in study.hypotheses}
+    )
+
+
+def verdicts_of(
+    study: Study,
+    lock: LockFact,
+    marks: Sequence[str],
+    comparisons: Mapping[str, Comparison],
+    decisions: Mapping[str, Decision],
+) -> tuple[Verdict, ...]:
+    """The same from the registered tests as they came out, by id."""
     p = {name: decision.p for name, decision in decisions.items()}
     p_adjusted = _adjusted(study, p)
     against = _against(study, {name: decision.against for name, decision in decisions.items()})

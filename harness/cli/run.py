@@ -110,6 +110,7 @@ def run(
     model_override: list[str] | None = None,
     override: list[str] | None = None,
     only: list[str] | None = None,
+    look: int | None = None,
     slots: int | None = None,
     json: bool = False,
 ) -> None:
@@ -127,6 +128,8 @@ def run(
         Another value of a field, e.g. `--override budget.updates=2`. Makes the runs exploratory.
     only
         Only some cells, e.g. `--only arm=mcpo,seed=11`.
+    look
+        Only the seeds of this look of a group-sequential plan, and of those before it.
     slots
         Runs at a time; by default one a CPU core, or one a GPU.
     json
@@ -158,7 +161,7 @@ def run(
             view.say("EXPLORATORY: these runs stand outside any lock and cannot support a registered verdict")
             if changed := remembered(path):
                 view.say(f"OVERRIDDEN: {in_words(changed)}")
-        outcome = run_study(root, only=only or [], slots=slots, view=view)
+        outcome = run_study(root, only=only or [], slots=slots, view=view, look=look)
     finished = sum(s.state == "finished" for s in outcome.states)
     if json:
         emit({
@@ -191,7 +194,8 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
     json
         Print one JSON document.
     """
-    from harness.reserve import reserve_of, standing_cells
+    from harness.looks import look_states
+    from harness.reserve import reserve_of, standing_cells, study_as_run
     from harness.roots import StudyRoot
     from harness.status import cell_state
     from prereg.layout import find_study
@@ -199,22 +203,30 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
 
     loaded = load_study(study or find_study())
     root = StudyRoot.apart(loaded) if exploratory else StudyRoot.of_runs(loaded)
-    states = [cell_state(root.folder(cell), cell, root.loaded.study) for cell in standing_cells(root)]
-    reserve = reserve_of(root)
+    cells, reserve = standing_cells(root), reserve_of(root)
+    states = [cell_state(root.folder(cell), cell, root.loaded.study) for cell in cells]
+    looks = look_states(study_as_run(root), [cell for cell in cells if root.folder(cell).finished])
     if json:
-        emit({
-            "runs": [s.to_json() for s in states], "folder": str(root.runs), "reserve": reserve.to_json(),
-        })  # fmt: skip
+        planned = {"looks": [one.to_json() for one in looks]} if looks else {}
+        document = {"runs": [s.to_json() for s in states], "folder": str(root.runs)}
+        emit(document | {"reserve": reserve.to_json()} | planned)
         return
     width = max(len(s.run_id) for s in states)
     for s in states:
         line = f"{s.run_id:<{width}}  {s.state:<8}  {s.fraction:>4.0%}  {s.updates:>7,} updates"
         print(f"{line}  {s.generated_tokens:>12,} tokens" + (f"  {s.message}" if s.message else ""))
-    for text in reserve.lines():
-        print(text)
+    for one in (*looks, *reserve.lines()):
+        print(one)
 
 
-def simulate(study: Path | None = None, *, truth: Path, out: Path | None = None, json: bool = False) -> None:
+def simulate(
+    study: Path | None = None,
+    *,
+    truth: Path,
+    out: Path | None = None,
+    look: int | None = None,
+    json: bool = False,
+) -> None:
     """Rehearse a study: make its runs up from a declared truth, and see its report before any real run.
 
     Parameters
@@ -225,13 +237,15 @@ def simulate(study: Path | None = None, *, truth: Path, out: Path | None = None,
         How each arm learns, writes, costs and fails: a YAML file (docs/simulate.md).
     out
         Folder for the simulated runs; by default `study.simulated` beside the study.
+    look
+        Only the seeds of this look of a group-sequential plan, and of those before it.
     json
         Print one JSON document.
     """
     from harness.simulation.study import simulate_study
     from prereg.layout import find_study
 
-    made = simulate_study(study or find_study(), truth, out)
+    made = simulate_study(study or find_study(), truth, out, look)
     if json:
         emit(made.to_json())
         return
@@ -314,10 +328,15 @@ def report(
         emit({
             "html": str(result.paths.html), "pdf": str(result.paths.pdf), "verdicts": result.verdicts,
             "tables": [str(p) for p in result.paths.tables], "finished": result.finished,
-            "planned": result.planned,
+            "planned": result.planned, "look": result.look,
         })  # fmt: skip
         return
-    if result.finished < result.planned:
+    if result.look is not None:
+        note(
+            f"look {result.look} of the plan, on {result.finished} of {result.planned} runs; the event log "
+            "records it"
+        )
+    elif result.finished < result.planned:
         note(
             f"a look: only {result.finished} of {result.planned} runs are finished; the event log records it"
         )

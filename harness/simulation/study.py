@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.cells import Cell, cells_of
+from harness.cells import Cell
+from harness.looks import cells_within
 from harness.orchestrate import make_folder
-from harness.reserve import standing_cells
+from harness.reserve import study_as_run
 from harness.roots import StudyRoot
 from harness.simulation.tables import DEVICE, Rows, tables_of
 from harness.simulation.training import train
@@ -55,15 +56,19 @@ class SimulatedStudy:
         return asdict(self)
 
 
-def simulate_study(path: Path, truth_path: Path, out: Path | None = None) -> SimulatedStudy:
+def simulate_study(
+    path: Path, truth_path: Path, out: Path | None = None, look: int | None = None
+) -> SimulatedStudy:
     """Make every run of the study up from the truth, in the place of an earlier simulation.
 
-    Raises Refused if the study or the truth is, or if the folder holds something else.
+    With `look`, only the runs of that planned look's seeds. Raises Refused if the study or the truth is, if
+    no such look is planned, or if the folder holds something else.
     """
     loaded = load_study(path)
     check(loaded, powered=False)
     study = loaded.study
     truth = load_truth(truth_path, study)
+    cells = cells_within(study, look)
     ids = {
         name: [item.id for item in load_task(b.source, loaded.folder).items]
         for name, b in study.data.benchmarks.items()
@@ -75,10 +80,9 @@ def simulate_study(path: Path, truth_path: Path, out: Path | None = None) -> Sim
     world = World.of(truth, study.id, {name: len(found) for name, found in ids.items()})
     rows = {name: Rows.of(found, study.data.benchmarks[name].samples) for name, found in ids.items()}
     maker = _Maker(root, world, rows, digest)
-    cells = cells_of(study)
     made = _make_all(maker, cells)
     # Runs that crash call for reserve seeds, whose runs may crash as well.
-    while more := [cell for cell in standing_cells(root) if cell not in cells]:
+    while more := [cell for cell in cells_within(study_as_run(root), look) if cell not in cells]:
         made += _make_all(maker, more)
         cells += more
     steps = _mean_steps(cells, [one[1] for one in made])

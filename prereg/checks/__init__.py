@@ -17,6 +17,7 @@ from prereg.checks import (
     reserve,
     scoreboards,
     sideeffects,
+    stopping,
     training,
 )
 from prereg.problems import Problem, Refused
@@ -56,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     exclusions.exclusion_ids_are_unique,
     exclusions.missing_pairs_have_a_floor,
     exclusions.failure_is_decided_once,
+    exclusions.looks_are_whole,
     exclusions.fewest_pairs_can_decide,
     families.gates_have_no_cycle,
     families.families_are_used,
@@ -66,6 +68,11 @@ RULES: tuple[Rule, ...] = (
     families.graph_transitions_fit,
     attainable.alpha_is_attainable,
     attainable.flips_can_be_counted,
+    stopping.looks_rise,
+    stopping.looks_end_with_all_seeds,
+    stopping.looks_have_two_seeds,
+    stopping.shares_fit,
+    stopping.looks_can_decide,
     budgets.some_budget,
     budgets.matched_axis_has_budget,
     budgets.time_is_measured,

@@ -9,6 +9,7 @@ from prereg.explain import did_you_mean
 from prereg.levels import share_of_alpha, smallest_p
 from prereg.problems import Problem
 from prereg.source import LoadedStudy
+from prereg.stopping import GroupSequential
 from prereg.testkinds import SignFlip
 
 
@@ -83,6 +84,14 @@ def failure_is_decided_once(loaded: LoadedStudy) -> Iterator[Problem]:
             )
             hint = "Leave `crash` out: `missing` names the pair, asks for enough of them, and bounds p."
             yield loaded.problem(message, "hypotheses", index, "intercurrent", "crash", hint=hint)
+
+
+def looks_are_whole(loaded: LoadedStudy) -> Iterator[Problem]:
+    """A planned look is made on all of its seeds: it does not wait to learn which pairs will be missing."""
+    if loaded.study.missing.pairs == "complete_cases" and isinstance(loaded.study.stopping, GroupSequential):
+        message = "`complete_cases` does not go with planned looks: a look is made on all of its seeds"
+        hint = "Leave `missing` out, and keep seeds in `reserve_seeds` for runs that fail."
+        yield loaded.problem(message, "missing", "pairs", hint=hint)
 
 
 def fewest_pairs_can_decide(loaded: LoadedStudy) -> Iterator[Problem]:

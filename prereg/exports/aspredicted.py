@@ -8,6 +8,7 @@ from prereg.exports.answers import Answer, about_the_lock, data_seen, left_out, 
 from prereg.lock import Lock
 from prereg.planned import missing_words
 from prereg.show import part_of_plan
+from prereg.stopping import stopping_rule
 from prereg.study import Study
 
 FORM = "AsPredicted"
@@ -42,7 +43,8 @@ def _answers(study: Study, lock: Lock | None) -> Iterator[tuple[str, str]]:
     yield (
         "7) How many observations, or what determines the sample size?",
         (
-            f"{runs_planned(study)} The number is fixed.\nEach run ends when every budget is reached:\n"
+            f"{runs_planned(study)} {stopping_rule(study.stopping) or 'The number is fixed.'}\n"
+            "Each run ends when every budget is reached:\n"
             f"{part_of_plan(study, 'budget')}"
         ),
     )

@@ -8,6 +8,7 @@ from prereg.exports.answers import Answer, about_the_lock, data_seen, left_out, 
 from prereg.lock import Lock
 from prereg.planned import missing_words
 from prereg.show import part_of_plan
+from prereg.stopping import stopping_rule
 from prereg.study import Study
 
 FORM = "OSF Preregistration"
@@ -79,8 +80,8 @@ def _sampling(study: Study) -> Iterator[tuple[str, str]]:
     yield (
         "Stopping rule",
         (
-            "The number of runs is fixed. No run is stopped, added or left out for its results; a "
-            "run that is cut off is resumed at its last commit."
+            f"{stopping_rule(study.stopping) or 'The number of runs is fixed.'} Beyond that, no run is "
+            "stopped, added or left out for its results; a run that is cut off is resumed at its last commit."
         ),
     )
 

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prereg.hypotheses import Hypothesis
+from prereg.stopping import GroupSequential
 from prereg.study import Study
 from prereg.testkinds import BinomialScoreboard
 from reports.comparisons import Comparison, interval_of
 from reports.inputs import LockFact
 from reports.intervals import Interval, seed_means
-from reports.power.model import Model
-from reports.verdicts import SHOWN, Verdict, judge
+from reports.looks import Judged, judge_looks
+from reports.power.model import Draw, Model
+from reports.verdicts import SHOWN
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +40,8 @@ class Simulated:
     estimate: Floats
     low: Floats
     high: Floats
+    look: NDArray[np.int64]
+    """The look after which the study needs no further seeds for it, from 1; the last if none decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +90,17 @@ class Plan:
 
 
 Comparisons = dict[str, Comparison]
+Looks = tuple[Comparisons, ...]
+"""The comparisons of one simulated study at each of its looks; without looks, one."""
 
 
 def simulate(
     plan: Plan, simulations: int, seed_counts: Sequence[int], threads: int = 1
-) -> dict[int, list[Comparisons]]:
+) -> dict[int, list[Looks]]:
     """The comparisons of every simulated study, by number of seeds.
 
     A study of fewer seeds is the first seeds of one of more. Neither threads nor which numbers of seeds are
-    asked for can change a number.
+    asked for can change a number. A plan with looks can be simulated on its own number of seeds alone.
     """
     counts = sorted(set(seed_counts))
     with ThreadPoolExecutor(threads) as pool:
@@ -103,50 +109,59 @@ def simulate(
 
 
 def outcomes(
-    plan: Plan, comparisons: Sequence[Comparisons], shifts: Mapping[str, float] | None = None
+    plan: Plan, comparisons: Sequence[Looks], shifts: Mapping[str, float] | None = None
 ) -> dict[str, Simulated]:
     """The verdicts on simulated comparisons, by hypothesis.
 
     `shifts` moves a hypothesis's differences by a constant, which moves its interval and nothing else.
     """
-    moved = [
-        {name: _shifted(one, (shifts or {}).get(name, 0.0)) for name, one in found.items()}
-        for found in comparisons
+    judged = [
+        judge_looks(plan.study, LOCKED, (), [_moved(found, shifts) if shifts else found for found in looks])
+        for looks in comparisons
     ]
-    judged: list[dict[str, Verdict]] = [
-        {verdict.hypothesis: verdict for verdict in judge(plan.study, LOCKED, (), found)} for found in moved
-    ]
-    return {h.id: _simulated(h.id, moved, judged) for h in plan.hypotheses}
+    return {h.id: _simulated(h.id, judged, len(plan.study.looks)) for h in plan.hypotheses}
 
 
-def _one(plan: Plan, number: int, counts: Sequence[int]) -> list[Comparisons]:
+def _one(plan: Plan, number: int, counts: Sequence[int]) -> list[Looks]:
+    """One simulated study with each number of seeds."""
     draws = {name: model.draw(number, max(counts)) for name, model in plan.models.items()}
-    found = []
-    for count in counts:
-        comparisons: Comparisons = {}
-        for hypothesis in plan.study.hypotheses:
-            draw = draws.get(hypothesis.id)
-            if draw is None:
-                comparisons[hypothesis.id] = Comparison(hypothesis.id, (UNDECLARED,))
-            elif draw.failed[:count].any():
-                comparisons[hypothesis.id] = Comparison(hypothesis.id, ("a run did not finish",))
-            else:
-                blocks = [block[:count] for block in draw.blocks]
-                comparisons[hypothesis.id] = compared(hypothesis, blocks, plan.models[hypothesis.id])
-        found.append(comparisons)
-    return found
+    if isinstance(plan.study.stopping, GroupSequential):
+        assert counts == [len(plan.study.seeds)], "the looks are those of the plan's own seeds"
+        return [tuple(_at(plan, draws, look.seeds, look.share) for look in plan.study.looks)]
+    return [(_at(plan, draws, count, 1.0),) for count in counts]
 
 
-def compared(hypothesis: Hypothesis, blocks: Sequence[Floats], model: Model) -> Comparison:
+def _at(plan: Plan, draws: Mapping[str, Draw], count: int, share: float) -> Comparisons:
+    """The comparisons on the first seeds of a simulated study."""
+    comparisons: Comparisons = {}
+    for hypothesis in plan.study.hypotheses:
+        draw = draws.get(hypothesis.id)
+        if draw is None:
+            comparisons[hypothesis.id] = Comparison(hypothesis.id, (UNDECLARED,))
+        elif draw.failed[:count].any():
+            comparisons[hypothesis.id] = Comparison(hypothesis.id, ("a run did not finish",))
+        else:
+            blocks = [block[:count] for block in draw.blocks]
+            comparisons[hypothesis.id] = compared(hypothesis, blocks, plan.models[hypothesis.id], share)
+    return comparisons
+
+
+def compared(
+    hypothesis: Hypothesis, blocks: Sequence[Floats], model: Model, share: float = 1.0
+) -> Comparison:
     """The comparison of simulated differences, by the function that the report calls."""
     shares = [bench.share for bench in model.benches]
     return Comparison(
         hypothesis.id,
         (),
-        effect=interval_of(hypothesis, blocks, shares, over_problems=hypothesis.over_problems),
+        effect=interval_of(hypothesis, blocks, shares, over_problems=hypothesis.over_problems, share=share),
         seeds=tuple(range(len(blocks[0]))),
         per_seed=tuple(seed_means(blocks, shares).tolist()),
     )
+
+
+def _moved(comparisons: Comparisons, shifts: Mapping[str, float]) -> Comparisons:
+    return {name: _shifted(one, shifts.get(name, 0.0)) for name, one in comparisons.items()}
 
 
 def _shifted(comparison: Comparison, by: float) -> Comparison:
@@ -159,13 +174,16 @@ def _shifted(comparison: Comparison, by: float) -> Comparison:
     return replace(comparison, effect=moved, per_seed=tuple(value + by for value in comparison.per_seed))
 
 
-def _simulated(name: str, comparisons: list[Comparisons], judged: list[dict[str, Verdict]]) -> Simulated:
-    effects = [found[name].effect for found in comparisons]
+def _simulated(name: str, judged: Sequence[Judged], looks: int) -> Simulated:
+    verdicts = [next(one for one in found.verdicts if one.hypothesis == name) for found in judged]
+    effects = [found.comparisons[name].effect for found in judged]
+    ends = [found.standings[name] for found in judged]
     nan = float("nan")
     return Simulated(
-        np.array([found[name].outcome in SHOWN for found in judged]),
-        np.array([not isnan(found[name].p) for found in judged]),
+        np.array([verdict.outcome in SHOWN for verdict in verdicts]),
+        np.array([not isnan(verdict.p) for verdict in verdicts]),
         np.array([nan if one is None else one.estimate for one in effects]),
         np.array([nan if one is None else one.low for one in effects]),
         np.array([nan if one is None else one.high for one in effects]),
+        np.array([one.look if one.decided and one.look is not None else looks for one in ends]),
     )

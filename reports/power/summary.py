@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prereg.hypotheses import Hypothesis
+from prereg.stopping import GroupSequential
 from reports.comparisons import shown_level
-from reports.power.simulate import Comparisons, Plan, Simulated, outcomes, simulate
+from reports.power.simulate import Looks, Plan, Simulated, outcomes, simulate
 
 WANTED = 0.8
 """The power at which the smallest effect is looked for."""
@@ -52,19 +53,37 @@ class Performance:
 
 
 @dataclass(frozen=True, slots=True)
+class Stops:
+    """How early the looks of a plan decide a hypothesis."""
+
+    after: tuple[int, ...]
+    """Seeds, by look."""
+    at: tuple[Figure, ...]
+    """By look: share of studies that need no further seeds after it. The last also has those undecided."""
+    shown: tuple[Figure, ...]
+    """By look: share of studies in which the claim is shown there."""
+    seeds: Figure
+    """Mean number of seeds that it needs."""
+    study_seeds: Figure
+    """Mean number that all simulated hypotheses together need, so that none of them waits."""
+
+
+@dataclass(frozen=True, slots=True)
 class HypothesisPower:
     """The power of one hypothesis."""
 
     hypothesis: str
     simulations: int
     level: float | None
-    """Of the printed interval; None for a scoreboard, which has none of an effect."""
+    """Of the printed interval, or of all looks' intervals together; None for a scoreboard, which has none."""
     planned: int
     """Seeds of the study."""
     curve: tuple[Performance, ...]
     """By number of seeds, ascending; the planned number is among them."""
     smallest_effect: Figure
     """Smallest true effect shown with a power of `WANTED` on the planned seeds; NaN where there is none."""
+    stops: Stops | None = None
+    """None where the number of seeds is fixed."""
 
     @property
     def at_plan(self) -> Performance:
@@ -75,11 +94,16 @@ class HypothesisPower:
 def power_of(
     plan: Plan, simulations: int, seed_counts: Sequence[int], threads: int = 1, *, search: bool = True
 ) -> tuple[HypothesisPower, ...]:
-    """The power of every hypothesis of a plan that has one; `search` looks for the smallest effects too."""
+    """The power of every hypothesis of a plan that has one; `search` looks for the smallest effects too.
+
+    A plan with looks has them on its own number of seeds alone: `seed_counts` is not asked for then.
+    """
     planned = len(set(plan.study.seeds))
-    found = simulate(plan, simulations, (*seed_counts, planned), threads)
+    others = () if isinstance(plan.study.stopping, GroupSequential) else seed_counts
+    found = simulate(plan, simulations, (*others, planned), threads)
     curves = {count: outcomes(plan, comparisons) for count, comparisons in found.items()}
     nothing = Figure(float("nan"), float("nan"))
+    ends = [curves[planned][name].look for name in plan.models]
     searched = found[planned][: max(_FEWEST, simulations // max(1, len(plan.hypotheses)))]
     return tuple(
         HypothesisPower(
@@ -89,6 +113,7 @@ def power_of(
             planned,
             tuple(_performance(h, curves[count][h.id], count) for count in sorted(curves)),
             _smallest_effect(plan, h, searched) if search else nothing,
+            _stops(plan, curves[planned][h.id], ends),
         )
         for h in plan.hypotheses
     )
@@ -129,7 +154,21 @@ def _performance(hypothesis: Hypothesis, found: Simulated, seeds: int) -> Perfor
     )
 
 
-def _smallest_effect(plan: Plan, hypothesis: Hypothesis, found: Sequence[Comparisons]) -> Figure:
+def _stops(plan: Plan, found: Simulated, ends: Sequence[NDArray[np.int64]]) -> Stops | None:
+    if not isinstance(plan.study.stopping, GroupSequential):
+        return None
+    seeds = np.array([look.seeds for look in plan.study.looks], dtype=np.float64)
+    numbers = range(1, len(seeds) + 1)
+    return Stops(
+        tuple(look.seeds for look in plan.study.looks),
+        tuple(share(found.look == number) for number in numbers),
+        tuple(share(found.shown & (found.look == number)) for number in numbers),
+        mean(seeds[found.look - 1]),
+        mean(seeds[np.max(ends, axis=0) - 1]),
+    )
+
+
+def _smallest_effect(plan: Plan, hypothesis: Hypothesis, found: Sequence[Looks]) -> Figure:
     """By halving, on the same simulations moved by a constant: sampling noise is that at the declared effect.
 
     A claim of equivalence has none: it is best shown at an effect of 0.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from prereg.stopping import GroupSequential, stopping_rule
 from prereg.study import Arm, Study
 from reports import words
 from reports.content import Block, Column, Listing, Prose, Section, Table, Value
@@ -117,6 +118,7 @@ def methods(evidence: Evidence) -> Section:
                     "Arms are read at a budget by the step rule: the last policy whose cost lies within "
                     "it. Nothing is interpolated in a verdict, and nothing is read beyond what was run.",
                     *_test_words(evidence.study),
+                    *_look_words(evidence.study),
                     "A hypothesis is CONFIRMED if its p, adjusted within its family, is at most "
                     "alpha; REFUTED if the opposite test is; INCONCLUSIVE otherwise. A missing run, "
                     "reading or grade makes it INADMISSIBLE, and an inadmissible member still counts in "
@@ -133,6 +135,17 @@ def _test_words(study: Study) -> tuple[str, ...]:
         s.kind for h in study.hypotheses for s in h.sensitivity
     }
     return tuple(dict.fromkeys(text for kind, text in _TEST_WORDS.items() if kind in kinds))
+
+
+def _look_words(study: Study) -> tuple[str, ...]:
+    """How planned looks are allowed for."""
+    if not isinstance(study.stopping, GroupSequential):
+        return ()
+    return (
+        f"{stopping_rule(study.stopping)} Dividing by the shares is a weighted Bonferroni correction: all "
+        "looks together err no more often than one test at alpha, whatever the test. An interval at a look "
+        "of share w is at the level 1 - w x 5 % (1 - 2 w alpha beside a margin), not at 95 %.",
+    )
 
 
 def _differences(arm: Arm) -> list[str]:

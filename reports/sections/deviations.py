@@ -24,9 +24,18 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
         blocks.append(Prose("There is no plan to deviate from: nothing was locked before the runs."))
     for one in lock.amendments:
         blocks += [Prose(_amendment(one)), Listing(one.changes)]
-    seen = looks(events)
+    seen, planned = looks(events), planned_looks(events)
+    if planned:
+        lines = tuple(
+            f"{event.at}: look {event.planned_look} of the plan, with {_complete(event)} complete"
+            for event in planned
+        )
+        blocks += [Prose("Looks that the plan declares, and for which its tests allow:"), Listing(lines)]
+    other = " other" if planned else ""
     blocks.append(
-        _looks(seen) if seen else Prose("No look at results before all runs were complete is on record.")
+        _looks(seen)
+        if seen
+        else Prose(f"No{other} look at results before all runs were complete is on record.")
     )
     if tried := tuple(f"{event.at}: {event.summary}" for event in events if event.kind == TRIAL):
         blocks += [
@@ -41,8 +50,13 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
 
 
 def looks(events: tuple[Event, ...]) -> tuple[Event, ...]:
-    """The looks at results before all runs were complete, in their order."""
-    return tuple(event for event in events if event.kind == LOOK)
+    """The looks at results before all runs were complete that no plan declared, in their order."""
+    return tuple(event for event in events if event.kind == LOOK and event.planned_look is None)
+
+
+def planned_looks(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The looks that were made as the plan declares them, in their order."""
+    return tuple(event for event in events if event.kind == LOOK and event.planned_look is not None)
 
 
 def looks_line(events: tuple[Event, ...]) -> str:

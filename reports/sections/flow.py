@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from prereg.fields import Axis
 from reports import words
 from reports.content import Block, Column, Listing, Prose, Section, Table, Value
@@ -12,16 +14,16 @@ from reports.scores import Evidence, block_reason, reading
 from reports.sections.common import groups, moments, step_at, with_model
 
 
-def build(evidence: Evidence) -> Section:
-    """The section."""
+def build(evidence: Evidence, unneeded: Collection[int] = ()) -> Section:
+    """The section. `unneeded` are seeds after a planned look that ended the study."""
     blocks: list[Block] = [
-        _flow(evidence),
-        _runs(evidence),
+        _flow(evidence, unneeded),
+        _runs(evidence, unneeded),
         _readings(evidence),
         _overshoot(evidence),
         _grading(evidence),
     ]
-    if reasons := open_reasons(evidence):
+    if reasons := open_reasons(evidence, unneeded):
         blocks[2:2] = [Prose("Why a run is not analysed at every budget:"), Listing(reasons)]
     if planned := by_plan(evidence):
         blocks[1:1] = [
@@ -36,9 +38,14 @@ def analysed(evidence: Evidence, run: RunFact) -> bool:
     return run.state == "finished" and not _reasons(evidence, run)
 
 
-def open_reasons(evidence: Evidence) -> tuple[str, ...]:
-    """Why runs are not analysed, a line each."""
-    return tuple(reason for run in evidence.runs for reason in _state_reason(run) or _reasons(evidence, run))
+def open_reasons(evidence: Evidence, unneeded: Collection[int] = ()) -> tuple[str, ...]:
+    """Why runs are not analysed, a line each; a run that was not needed wants no reason."""
+    return tuple(
+        reason
+        for run in evidence.runs
+        if run.seed not in unneeded
+        for reason in _state_reason(run) or _reasons(evidence, run)
+    )
 
 
 def read_at_the_start(evidence: Evidence) -> tuple[str, ...]:
@@ -106,12 +113,15 @@ def _reasons(evidence: Evidence, run: RunFact) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _flow(evidence: Evidence) -> Table:
+def _flow(evidence: Evidence, unneeded: Collection[int]) -> Table:
     columns, lead = with_model(
         evidence,
-        tuple(
-            Column(key, key.capitalize(), "integer")
-            for key in ("planned", "started", "finished", "analysed", "excluded", "diverged")
+        (
+            *(
+                Column(key, key.capitalize(), "integer")
+                for key in ("planned", "started", "finished", "analysed", "excluded", "diverged")
+            ),
+            *((Column("not_needed", "Not needed", "integer"),) if unneeded else ()),
         ),
     )
     rows: list[tuple[Value, ...]] = [
@@ -123,6 +133,7 @@ def _flow(evidence: Evidence) -> Table:
             sum(analysed(evidence, run) for run in group.runs),
             sum(run.run_id in evidence.as_run.excluded for run in group.runs),
             sum(run.diverged for run in group.runs),
+            *((len(unneeded),) if unneeded else ()),
         )
         for group in groups(evidence)
     ]
@@ -133,11 +144,14 @@ def _flow(evidence: Evidence) -> Table:
         tuple(rows),
         "Analysed: read and completely graded at the start and at every budget. Excluded: left out of every "
         "hypothesis by a rule on how runs are made. Diverged runs stay in every table; a hypothesis may "
-        "leave their seeds out, if its plan says so. Seeds whose places reserve seeds took do not count.",
+        "leave their seeds out, if its plan says so. Seeds whose places reserve seeds took do not count."
+        + (
+            " Not needed: of seeds after the look at which the study stopped, as planned." if unneeded else ""
+        ),
     )
 
 
-def _runs(evidence: Evidence) -> Table:
+def _runs(evidence: Evidence, unneeded: Collection[int]) -> Table:
     columns = (
         Column("run_id", "Run"),
         Column("arm", "Arm"),
@@ -166,7 +180,7 @@ def _runs(evidence: Evidence) -> Table:
             run.interruptions,
             "yes" if run.diverged else "no",
             by.get(run.seed) or excluded.get(run.run_id) or reserve.get(run.seed, ""),
-            run.note or "",
+            run.note or ("not needed: the study stopped as planned" if run.seed in unneeded else ""),
         )
         for run in (*evidence.runs, *evidence.as_run.given_up)
     ]

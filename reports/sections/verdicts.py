@@ -5,14 +5,17 @@ from __future__ import annotations
 from math import isnan
 
 from prereg.hypotheses import Hypothesis
+from prereg.stopping import GroupSequential
 from prereg.testkinds import BinomialScoreboard, SignFlip
 from reports import words
 from reports.comparisons import Comparison, model_of
 from reports.content import Estimate, ForestRow, HypothesisResult
 from reports.decisions import sensitivity
 from reports.intervals import Interval
+from reports.looks import Standing
 from reports.scoreboard import LEVEL, Score
 from reports.scores import Evidence
+from reports.sections.looks import spent_words, standing_words
 from reports.verdicts import SHOWN, Outcome, Verdict
 
 _SAID = {
@@ -52,9 +55,14 @@ _ADJUSTED = {"holm": "Holm", "fixed_sequence": "sequence", "graph": "graph"}
 
 
 def result(
-    evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison, verdict: Verdict
+    evidence: Evidence,
+    hypothesis: Hypothesis,
+    comparison: Comparison,
+    verdict: Verdict,
+    standing: Standing,
 ) -> HypothesisResult:
     """Everything the report says of one hypothesis."""
+    look = standing_words(evidence.study, standing)
     return HypothesisResult(
         id=hypothesis.id,
         statement=hypothesis.statement,
@@ -66,7 +74,7 @@ def result(
         per_seed=tuple(zip(comparison.seeds, comparison.per_seed, strict=True)),
         score="" if verdict.score is None else _score(verdict.score),
         p=verdict.p,
-        p_name=_p_name(hypothesis),
+        p_name=_p_name(hypothesis, over_looks=bool(standing.made)),
         p_adjusted=verdict.p_adjusted,
         adjusted_name=_adjusted_name(evidence, hypothesis),
         sensitivity=sensitivity(evidence.study, hypothesis, comparison),
@@ -74,9 +82,10 @@ def result(
         word=verdict.word,
         outcome=verdict.outcome,
         reasons=(*verdict.reasons, *comparison.missing),
-        sentence=_sentence(evidence, hypothesis, comparison, verdict),
+        sentence=_sentence(evidence, hypothesis, comparison, verdict, look),
         means=_means(hypothesis, comparison),
         measured=_measured(evidence, hypothesis),
+        look=look,
     )
 
 
@@ -182,7 +191,8 @@ def _test(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> str:
             "exact binomial, one-sided (greater), against one half by chance, as if predictions were "
             f"independent, which predictions about the same runs are not; at alpha {verdict.alpha:g}{within}"
         )
-    return f"{_TESTS[hypothesis.test.kind]}{_null(hypothesis)}, at alpha {verdict.alpha:g}{within}"
+    alpha = f"alpha {verdict.alpha:g}{spent_words(evidence.study)}"
+    return f"{_TESTS[hypothesis.test.kind]}{_null(hypothesis)}, at {alpha}{within}"
 
 
 def _null(hypothesis: Hypothesis) -> str:
@@ -198,7 +208,9 @@ def _null(hypothesis: Hypothesis) -> str:
     return f", {sides}, against {null}"
 
 
-def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison, verdict: Verdict) -> str:
+def _sentence(
+    evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison, verdict: Verdict, look: str
+) -> str:
     effect = comparison.effect
     said = _said(hypothesis, verdict)
     if verdict.outcome in ("NOT_TESTED", "INADMISSIBLE"):
@@ -215,7 +227,7 @@ def _sentence(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison
     body = (
         f"{where[0].upper()}{where[1:]}, {hypothesis.treatment} scored {size} points {way} "
         f"{hypothesis.control} on {metric} ({words.interval_text(effect)}; {method_line(effect)}; "
-        f"{p}); {said}."
+        f"{p}); {said}{f'; {look}' if look else ''}."
     )
     return f"{_head(verdict)}{body}"
 
@@ -285,14 +297,16 @@ def _p_words(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> st
     kind = {"two_sided": "two-sided p", "equivalent": "TOST p"}.get(hypothesis.direction, "one-sided p")
     if isinstance(hypothesis.test, SignFlip):
         kind = f"{kind.removesuffix('p')}sign-flip p"
+    if isinstance(evidence.study.stopping, GroupSequential):
+        kind = f"{kind} over the looks"
     text = words.p_equation(verdict.p, kind)
     name = _adjusted_name(evidence, hypothesis)
     return f"{text}, {words.p_equation(verdict.p_adjusted, name)}" if name else text
 
 
-def _p_name(hypothesis: Hypothesis) -> str:
+def _p_name(hypothesis: Hypothesis, *, over_looks: bool) -> str:
     """What stands before p on the first page: with the margin or effect that it is about, if not 0."""
-    name = _P_NAMES.get(hypothesis.test.kind, "p")
+    name = _P_NAMES.get(hypothesis.test.kind, "p") + (" over the looks" if over_looks else "")
     if isinstance(hypothesis.test, BinomialScoreboard) or hypothesis.bound == 0:
         return name
     bound = f"{words.number(hypothesis.bound, _digits(hypothesis.bound))} points"

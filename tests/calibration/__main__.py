@@ -9,11 +9,13 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from tests.calibration.measure import Calibration, calibrate
+from tests.calibration.measure import Calibration, calibrate, calibrate_looks
 from tests.calibration.page import page
 from tests.calibration.population import Population
 
 SEEDS = (3, 5, 10)
+WITH_LOOKS = Population(5, "normal", False, sampled=False)
+"""The one population that is looked at before all of its seeds are there."""
 
 
 def populations() -> list[Population]:
@@ -41,6 +43,7 @@ def main() -> None:
             for rows in pool.map(partial(calibrate, studies=arguments.studies), populations())
             for one in rows
         ]
+    found.append(calibrate_looks(WITH_LOOKS, arguments.studies))
     arguments.page.write_text(page(found, arguments.studies), encoding="utf-8")
 
 

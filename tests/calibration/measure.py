@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from prereg.hypotheses import Hypothesis
+from prereg.stopping import GroupSequential, Look
 from prereg.study import Study
-from reports.comparisons import Comparison, interval_of
+from reports.comparisons import Comparison, interval_of, shown_level
 from reports.decisions import sensitivity
 from reports.intervals import seed_means
+from reports.looks import judge_looks
 from reports.power.simulate import LOCKED
 from reports.power.summary import Figure, share
 from reports.verdicts import SHOWN, judge
@@ -38,6 +40,8 @@ SAMPLED: dict[str, dict[str, Any]] = {
     "tost_crossed": {"direction": "equivalent", "test": {"kind": "tost"}, "margin": MARGIN},
 }
 """Hypotheses about new problems."""
+LOOKS = ((3, 0.2), (5, 0.8))
+"""Planned looks: seeds, and the share of alpha."""
 BOUNDARY = {"tost": MARGIN, "tost_crossed": MARGIN, "non_inferiority": -MARGIN}
 """True effect at which a test errs most often; 0 elsewhere."""
 WITHIN = {"tost": 0.0, "tost_crossed": 0.0, "non_inferiority": 0.0}
@@ -83,6 +87,31 @@ def calibrate(population: Population, studies: int) -> list[Calibration]:
     return found
 
 
+def calibrate_looks(population: Population, studies: int) -> Calibration:
+    """The two-sided paired t at `LOOKS`, its interval being the one at the look that is shown."""
+    chosen = FIXED["paired_t"] | {"sensitivity": []}
+    looks = tuple(Look(seeds=seeds, share=part) for seeds, part in LOOKS)
+    stopping = GroupSequential(kind="group_sequential", looks=looks)
+    study = _study({"looks": chosen}, population).model_copy(update={"stopping": stopping})
+    (only,) = study.hypotheses
+    shown: dict[float, list[bool]] = {0.0: [], STRONG * population.sd: []}
+    covered = []
+    for place, (effect, found) in enumerate(shown.items()):
+        for number in range(place * studies, (place + 1) * studies):
+            blocks = population.draw(number, effect)
+            looked = [
+                {only.id: _compared(only, [block[: look.seeds] for block in blocks], look.share)}
+                for look in study.looks
+            ]
+            judged = judge_looks(study, LOCKED, (), looked)
+            interval = judged.comparisons[only.id].effect
+            assert interval is not None
+            found.append(judged.verdicts[0].outcome in SHOWN)
+            covered.append(interval.low <= effect <= interval.high)
+    errs, shows = (share(np.array(found)) for found in shown.values())
+    return Calibration("looks", population, errs, shown_level(only), share(np.array(covered)), shows)
+
+
 @dataclass(frozen=True, slots=True)
 class _Many:
     shown: Any
@@ -116,8 +145,9 @@ def _many(study: Study, name: str, population: Population, numbers: range, effec
     return _Many(np.array(shown), np.array(covered), np.array(beside), level)
 
 
-def _compared(hypothesis: Hypothesis, blocks: Sequence[Floats]) -> Comparison:
-    """As the report compares."""
-    effect = interval_of(hypothesis, blocks, SHARES, over_problems=hypothesis.over_problems)
+def _compared(hypothesis: Hypothesis, blocks: Sequence[Floats], spent: float = 1.0) -> Comparison:
+    """As the report compares, with the part of alpha that is spent on it."""
+    over = hypothesis.over_problems
+    effect = interval_of(hypothesis, blocks, SHARES, over_problems=over, share=spent)
     per_seed = tuple(seed_means(blocks, SHARES).tolist())
     return Comparison(hypothesis.id, (), effect=effect, seeds=tuple(range(len(per_seed))), per_seed=per_seed)

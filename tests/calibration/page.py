@@ -20,6 +20,7 @@ TITLES = {
     "non_inferiority": "`non_inferiority` over seeds: a loss of the margin is called none",
     "crossed_satterthwaite": "`crossed_satterthwaite`, two-sided, new problems in every study",
     "tost_crossed": "`tost` with the crossed error, new problems in every study",
+    "looks": "`paired_t`, two-sided, at looks after 3 and 5 seeds with shares of .2 and .8",
 }
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from reports.power.summary import Figure
-from tests.calibration.__main__ import populations
-from tests.calibration.measure import ALPHA, Calibration, calibrate
+from tests.calibration.__main__ import WITH_LOOKS, populations
+from tests.calibration.measure import ALPHA, Calibration, calibrate, calibrate_looks
 from tests.calibration.page import TITLES, page
 from tests.calibration.population import Population, standardised
 
@@ -35,6 +35,13 @@ def test_tests_err_as_often_as_they_say_and_intervals_cover(fixed: dict[str, Cal
 def test_exact_flips_err_once_in_thirty_two_with_five_seeds(fixed: dict[str, Calibration]) -> None:
     assert near(fixed["sign_flip"].error_rate, 1 / 32)
     assert near(fixed["paired_t"].error_rate, ALPHA)
+
+
+def test_looks_that_share_alpha_err_no_more_often_than_one_test_and_their_intervals_cover() -> None:
+    found = calibrate_looks(WITH_LOOKS, 400)
+    assert found.error_rate.value <= ALPHA + 2 * found.error_rate.error
+    assert found.coverage.value >= found.level - 2 * found.coverage.error
+    assert found.shown.value > 0.7
 
 
 def test_the_crossed_interval_covers_new_problems_and_one_over_pooled_cells_does_not() -> None:
@@ -66,7 +73,8 @@ def test_the_page_has_every_test_and_population() -> None:
         len(rows)
         == len([p for p in populations() if not p.sampled]) * 5
         + len([p for p in populations() if p.sampled]) * 2
-    )
+        + 1
+    ), "every test in its populations, and the one with looks"
 
 
 def test_a_row_that_does_not_cover_is_named() -> None:

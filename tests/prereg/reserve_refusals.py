@@ -127,6 +127,15 @@ RESERVE_REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
         "hypotheses.0.intercurrent.crash",
         "both say",
     ),
+    (
+        exclusions.looks_are_whole,
+        above_seeds(
+            f"{COMPLETE}\nstopping: {{kind: group_sequential, looks: [{{seeds: 2, share: 0.5}}, "
+            "{seeds: 3, share: 0.5}]}"
+        ),
+        "missing.pairs",
+        "planned looks",
+    ),
     # 2^-4 is .0625 and 2^-5 .03125: four pairs cannot reach .05 one-sided, and five can.
     (
         exclusions.fewest_pairs_can_decide,

@@ -7,6 +7,7 @@ import pytest
 from prereg.amendment import Known, affected, sets_runs_aside
 from prereg.difference import walk
 from prereg.study import Study
+from tests.prereg.stopping_refusals import looks
 from tests.prereg.studies import loaded
 
 SEEN = Known(runs_started=1)
@@ -24,6 +25,7 @@ CHANGES: list[tuple[tuple[str, str], list[str], bool]] = [
     (("id: first", "id: zeroth"), ["zeroth"], False),
     (("seeds: [1, 2, 3]", "seeds: [1, 2, 3, 4]"), ["first", "second"], False),
     (("seeds: [1, 2, 3]", "seeds: [1, 2]"), ["first", "second"], False),
+    (looks((2, 0.5), (3, 0.5), seeds=3)[0], ["first", "second"], False),
     (("kind: confirmatory", "kind: pilot"), ["first", "second"], False),
     (("      samples: 8\n", "      samples: 8\n      weight: 2.0\n"), ["first", "second"], False),
     (("      samples: 8\n", "      samples: 16\n"), ["first", "second"], True),

@@ -13,6 +13,7 @@ from prereg.source import load_study
 from tests.prereg.decision_refusals import DECISION_REFUSALS
 from tests.prereg.reserve_refusals import RESERVE_REFUSALS
 from tests.prereg.sideeffect_refusals import SIDE_EFFECT_REFUSALS
+from tests.prereg.stopping_refusals import STOPPING_REFUSALS, looks
 from tests.prereg.studies import STUDY, changed, line_of, loaded
 
 Change = tuple[str, str]
@@ -268,6 +269,7 @@ REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
     *DECISION_REFUSALS,
     *SIDE_EFFECT_REFUSALS,
     *RESERVE_REFUSALS,
+    *STOPPING_REFUSALS,
 ]
 
 
@@ -295,6 +297,14 @@ def test_each_refusal(rule: checks.Rule, changes: tuple[Change, ...], field: str
     assert 1 <= found[0].line <= text.count("\n")
     with pytest.raises(Refused, match=r"study\.yaml:"):
         checks.check(study)
+
+
+def test_looks_that_fit_are_accepted_and_a_fixed_number_of_seeds_needs_no_word() -> None:
+    assert checks.problems(loaded(*looks((3, 0.2), (5, 0.8)))) == ()
+    assert checks.problems(loaded(*looks((2, 0.1), (3, 0.1), (5, 0.3)))) == ()
+    assert loaded().study == loaded(("seeds: [1", "stopping: {kind: fixed}\nseeds: [1")).study
+    with pytest.raises(Refused, match=r"found the number 1\.5, expected at most 1"):
+        loaded(*looks((3, 1.5), (5, 0.1)))
 
 
 def test_every_refusal_names_its_line_and_says_how_to_mend_it() -> None:

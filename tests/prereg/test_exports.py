@@ -10,6 +10,7 @@ import pytest
 from prereg.exports import aspredicted, osf, rocrate
 from prereg.exports.answers import Answer, as_json, as_markdown
 from prereg.exports.rocrate import CrateFile
+from tests.prereg.stopping_refusals import looks
 from tests.prereg.studies import loaded
 from tests.prereg.test_lock import lock_of
 
@@ -79,6 +80,15 @@ def test_aspredicted_has_ten_questions() -> None:
     answers = aspredicted.answers(loaded().study, None)
     assert [one.question.split(")")[0] for one in answers] == [str(n) for n in range(1, 11)]
     assert "fixed" in answer(answers, "7")
+
+
+def test_registries_are_told_of_planned_looks() -> None:
+    study = loaded(*looks((3, 0.2), (5, 0.8))).study
+    rule = answer(osf.answers(study, None), "Stopping rule")
+    assert "look 1 after 3 seeds at 20 % of alpha, look 2 after 5 seeds at 80 % of alpha" in rule
+    assert "number of runs is fixed" not in rule
+    assert "number of runs is fixed" in answer(osf.answers(loaded().study, None), "Stopping rule")
+    assert "look 1 after 3 seeds" in answer(aspredicted.answers(study, None), "7")
 
 
 def test_markdown_and_json_hold_the_same() -> None:

@@ -70,7 +70,8 @@ nested = st.lists(scalars, max_size=3) | st.dictionaries(names, scalars, max_siz
 trees = scalars | nested | st.lists(nested, max_size=3) | st.dictionaries(names, nested, max_size=3)
 SECTIONS = (
     "schema_version", "id", "title", "authors", "kind", "data_status", "models", "data", "trainer", "arms",
-    "seeds", "budget", "evaluation", "hypotheses", "families", "environment", "receipts", "exploratory",
+    "seeds", "stopping", "budget", "evaluation", "hypotheses", "families", "environment", "receipts",
+    "exploratory",
 )  # fmt: skip
 QUIET = settings(
     max_examples=60,
