@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.locking import lock_study
+from harness.looks import cells_within
 from harness.plan import plan_of
 from harness.reporting import report_study
 from harness.reserve import (
@@ -21,6 +22,7 @@ from harness.reserve import (
     recorded,
     reserve_of,
     standing_cells,
+    study_as_run,
 )
 from harness.roots import StudyRoot
 from harness.simulation.study import simulate_study
@@ -83,6 +85,16 @@ def test_the_first_to_fail_is_served_first_and_a_later_failure_moves_nothing(roo
     log(root, *["fail grpo.small.s1"] * 2)
     draw(root)
     assert seeds(root) == [4, 3]
+
+
+def test_a_look_is_of_the_places_and_not_of_the_numbers(tmp_path: Path) -> None:
+    looks = [{"seeds": 2, "share": 0.5}, {"seeds": 3, "share": 0.5}]
+    stopping = {"kind": "group_sequential", "looks": looks}
+    root = StudyRoot.of_runs(loaded(tmp_path, seeds=[1, 2, 5], reserve_seeds=[3], stopping=stopping))
+    log(root, *["fail grpo.small.s2"] * 2)
+    draw(root)
+    assert {cell.seed for cell in cells_within(study_as_run(root), 1)} == {1, 3}
+    assert seeds(root) == [1, 3, 5]
 
 
 def test_a_seed_of_the_reserve_may_fail_in_its_turn(root: StudyRoot) -> None:

@@ -20,9 +20,9 @@ from reports.intervals import paired_t, seed_means
 from reports.missing import worst_case
 from tests.reports.conftest import PLAN, Case, make_case, run_id, write_run
 
-BASE = {11: 2, 12: 3, 13: 1, 14: 4, 15: 2, 16: 2, 17: 3}
+BASE = {11: 2, 12: 3, 13: 1, 14: 4, 15: 2, 16: 2, 17: 3, 18: 2}
 """Right answers of ten that grpo gives, by seed."""
-GAIN = {11: 1, 12: 2, 13: 3, 14: 2, 15: 4, 16: 0, 17: 5}
+GAIN = {11: 1, 12: 2, 13: 3, 14: 2, 15: 4, 16: 0, 17: 5, 18: 3}
 """How many more mcpo gives: a paired difference of ten points each."""
 DRAWN = Replacement(13, 16, run_id("grpo", 13))
 
@@ -131,6 +131,23 @@ def test_a_reserve_seed_that_failed_itself_passes_its_place_on() -> None:
     fail(case, "mcpo", 16)
     found = only(case, DRAWN, Replacement(16, 17, run_id("mcpo", 16)))
     assert pairs(found) == [(11, 10), (12, 20), (17, 50), (14, 20), (15, 40)]
+
+
+def test_a_reserve_seed_belongs_to_the_look_of_the_seed_whose_place_it_takes() -> None:
+    """The first three places decide: 20, 20 and 30 points have a p of .0099, and .0197 by half of alpha."""
+    looks = [{"seeds": 3, "share": 0.5}, {"seeds": 5, "share": 0.5}]
+    case = planned(
+        18, seeds=[12, 14, 11, 15, 13], reserve_seeds=[18],
+        stopping={"kind": "group_sequential", "looks": looks},
+    )  # fmt: skip
+    fail(case, "mcpo", 11)
+    for arm, seed in itertools.product(("grpo", "mcpo"), (15, 13)):
+        change(case, arm, seed, state="planned")
+    found = only(case, Replacement(11, 18, run_id("mcpo", 11)))
+    assert pairs(found) == [(12, 20), (14, 20), (18, 30)]
+    assert found.word == "CONFIRMED"
+    assert found.p == pytest.approx(2 * greater([20, 20, 30]))
+    assert only(case).word == "INADMISSIBLE"
 
 
 def test_a_drawn_seed_whose_runs_are_not_made_yet_is_missing() -> None:
