@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from harness.cells import Cell, cells_of, finished_in
+from harness.cells import Cell, every_cell, finished_in
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.exclusive import is_held
 from harness.folders import RunFolder, read_json
@@ -27,6 +27,7 @@ from harness.opinions import graded_again, second_opinions
 from harness.overrides import in_words, remembered
 from harness.owed import statements
 from harness.regrading import attach
+from harness.reserve import expected_cells, progress, reserve_of, study_as_run
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
 from harness.versions import environment
@@ -87,7 +88,7 @@ def report_study(
 
     now = at or utc_now()
     root, lock_fact = _made_up(path, simulated) if simulated else _root_and_lock(path, exploratory)
-    cells = cells_of(root.loaded.study)
+    cells = expected_cells(root)
     if not any(last_commit(root.folder(cell).path) for cell in cells):
         raise Refused(
             Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
@@ -95,9 +96,9 @@ def report_study(
         )  # fmt: skip
     finished = [cell for cell in cells if root.folder(cell).finished]
     begun = [cell for cell in cells if last_commit(root.folder(cell).path)]
-    look = planned_look(root.loaded.study, finished, begun)
+    look = planned_look(study_as_run(root), finished, begun)
     _log(root, now, len(finished), len(cells), look)
-    content = _content(root, cells, lock_fact, now)
+    content = _content(root, every_cell(root.loaded.study), lock_fact, now)
     layout = StudyLayout.of(path)
     apart = root.exploratory or root.simulated
     paths = write_report(content, folder or (root.runs / "report" if apart else layout.report))
@@ -105,12 +106,17 @@ def report_study(
 
 
 def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) -> ReportContent:
-    """The report's content. A run that finishes meanwhile moves its files; then everything is read again."""
+    """The report's content. A run that finishes meanwhile moves its files; then everything is read again.
+
+    `cells` are also those of seeds that were given up, and of the reserve.
+    """
     from reports.build import build_report
 
     log = read_events(root.events)
     for _ in range(ATTEMPTS):
-        ledgers = _ledgers(root, cells)
+        reserve = reserve_of(root)
+        given_up = {one.seed for one in reserve.drawn}
+        ledgers = {cell.run_id: _ledger(root, cell, cell.seed in given_up) for cell in cells}
         runs = [run for run in ledgers.values() if run is not None]
         connection = connect(runs, threads=_threads())
         regrades = attach(connection, runs)
@@ -123,7 +129,10 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
         )
         with suppress(duckdb.IOException):
             diverged = _diverged(connection)
-            facts = tuple(_run_fact(root, cell, ledgers[cell.run_id], diverged) for cell in cells)
+            facts = tuple(
+                _run_fact(root, cell, ledgers[cell.run_id], diverged, cell.run_id in reserve.missing)
+                for cell in cells
+            )
             return build_report(
                 ReportInputs(
                     study=root.loaded.study,
@@ -135,6 +144,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
                     gradient_tests=gradient_tests(StudyLayout.of(root.loaded.path).predictions),
                     generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
                     again=_graded_again(root, cells, connection, regrades),
+                    drawn=reserve.drawn,
                 )
             )
     raise Refused(
@@ -248,11 +258,19 @@ def _event(logged: LoggedEvent) -> Event:
     return Event(logged.at, logged.kind, logged.summary, counts, look if isinstance(look, int) else None)
 
 
-def _ledgers(root: StudyRoot, cells: list[Cell]) -> dict[str, RunLedger | None]:
-    return {cell.run_id: read_run(root.folder(cell).path) for cell in cells}
+def _ledger(root: StudyRoot, cell: Cell, given_up: bool) -> RunLedger | None:
+    """A run's ledger. That of a seed that was given up is not analysed, and a fault in it stops nothing."""
+    try:
+        return read_run(root.folder(cell).path)
+    except Refused:
+        if given_up:
+            return None
+        raise
 
 
-def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: frozenset[str]) -> RunFact:
+def _run_fact(
+    root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: frozenset[str], for_good: bool
+) -> RunFact:
     folder: RunFolder = root.folder(cell)
     facts = read_json(folder.facts) or {}
     failure = read_json(folder.failure)
@@ -270,6 +288,7 @@ def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: froz
     return RunFact(
         cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),
         run.resumes if run is not None else 0, cell.run_id in diverged, note, _setup(facts),
+        for_good,
     )  # fmt: skip
 
 
@@ -328,6 +347,6 @@ def _log(root: StudyRoot, now: datetime, finished: int, planned: int, look: int 
 def _log_trial(layout: StudyLayout, now: datetime, summary: str) -> None:
     """A report on exploratory runs beside a lock is a look as well, until the locked runs are complete."""
     study = read_chain(layout)[-1].study
-    finished, planned = len(finished_in(layout.runs, study)), len(cells_of(study))
+    finished, planned = progress(layout, study)
     if finished < planned:
         append_event(layout.events, "look", summary, now, {"finished": finished, "planned": planned})
