@@ -128,8 +128,22 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
         if sources[f"models.{name}"].owed:
             notes.append(f"models.{name}: {_OWED_NOTE}")
             continue
-        problems.extend(model_problems(loaded, name, model_folder(model, loaded.folder), prompts))
+        problems.extend(_model_problems(loaded, name, model, prompts))
     return Resolved(sources, tuple(problems), tuple(notes))
+
+
+def _model_problems(
+    loaded: LoadedStudy, name: str, model: Model, prompts: Sequence[tuple[str, int]]
+) -> list[Problem]:
+    """Why a model cannot serve the study. Loading is tried where its files can be read at all."""
+    folder = model_folder(model, loaded.folder)
+    if found := list(model_problems(loaded, name, folder, prompts)):
+        return found
+    if isinstance(model.source, BuiltinModel):
+        return []  # it is part of the project, whose tests load it
+    from harness.modelload import loading_problems  # it takes seconds to import
+
+    return list(loading_problems(loaded, name, folder, prompts))
 
 
 def _roots_digest(loaded: LoadedStudy, path: str) -> SourceDigest:
