@@ -40,6 +40,12 @@ def test_runs_and_report_are_of_the_study_scaled_down_and_say_so(tmp_path: Path)
     page = (tmp_path / "study.exploratory" / "report" / "report.html").read_text()
     assert "OVERRIDDEN: budget.generated_tokens=300, budget.updates=2, " in page
     assert not (tmp_path / "study.runs").exists()
+    again = harness("regrade", "--exploratory", "--json", folder=tmp_path)
+    assert again.code == 0, again.err
+    regraded = again.json()
+    assert {one["run_id"] for one in regraded["regraded"]} == {"grpo.small.s7", "mcpo.small.s7"}
+    assert all(one["samples"] > 0 and one["changed"] == 0 for one in regraded["regraded"])
+    assert regraded["passed_over"] == []
     other = harness("run", "--override", "budget.updates=3", folder=tmp_path)
     assert other.code == 3
     assert "under other overrides" in other.err

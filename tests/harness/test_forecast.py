@@ -65,7 +65,8 @@ def test_a_run_goes_on_until_its_last_budget(tmp_path: Path) -> None:
     found = forecast(
         study, "grpo", "small", TOY, {"easy": 5, "hard": 5}, DEVICES["h200"], Assumptions(length_share=0.5)
     )
-    assert found.updates == math.ceil(10_000 / (16 * 24))
+    assert found.updates == math.ceil(10_000 / (16 * 24)) == 27
+    assert found.evaluations == 1 + 2 + 27 // 4  # the grid of every fourth update goes on past the tenth
 
 
 def test_memory_by_hand() -> None:
