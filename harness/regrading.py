@@ -114,7 +114,8 @@ def regrade_study(path: Path, *, which: GraderChoice = "study", exploratory: boo
 def _opened(path: Path, exploratory: bool) -> tuple[LoadedStudy, StudyRoot, Lock | None]:
     loaded = load_study(path)
     if exploratory:
-        return loaded, StudyRoot.apart(loaded), None
+        root = StudyRoot.apart(loaded)
+        return root.loaded, root, None  # the study with the overrides of its runs
     layout = StudyLayout.of(path)
     chain = read_chain(layout)
     if damaged := verify_log(layout, chain):
