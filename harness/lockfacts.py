@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from harness.cells import finished_in
@@ -12,11 +13,12 @@ from harness.locking import differences_from, verify_ends
 from harness.owed import statements
 from harness.roots import RUNNING, StudyRoot
 from harness.stamping import check_receipts
+from prereg.amendment import withdrawn
 from prereg.layout import StudyLayout
 from prereg.lock import DOES_NOT_PROVE, Lock
 from prereg.problems import LockMismatch
 from prereg.source import load_study
-from reports.inputs import AmendmentFact, LockFact
+from reports.inputs import AmendmentFact, LockFact, Withdrawn
 
 
 def root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
@@ -42,7 +44,8 @@ def root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
         receipts=(*(str(claim) for claim in receipts.claims), *receipts.earlier),
         receipt_faults=tuple(str(p).replace("\n    ", " ") for p in receipts.problems),
         receipts_open=(*receipts.unverifiable, *receipts.owed),
-        amendments=tuple(_amendment(one) for one in chain[1:]),
+        amendments=tuple(_amendment(before, one) for before, one in pairwise(chain)),
+        first_locked_at=chain[0].created if len(chain) > 1 else None,
         overlaps=tuple(_overlaps(lock)),
         owed=statements(lock, layout.events),
     )  # fmt: skip
@@ -58,12 +61,16 @@ def _overlaps(lock: Lock) -> Iterator[str]:
             )
 
 
-def _amendment(lock: Lock) -> AmendmentFact:
+def _amendment(before: Lock, lock: Lock) -> AmendmentFact:
     made = lock.amends
     assert made is not None
+    gone = withdrawn(before.study, lock.study, made)
     return AmendmentFact(
         made.number, lock.created, made.reason, str(made.known), tuple(str(c) for c in made.changes),
         made.affected, made.runs_set_aside, made.known.anything,
+        withdrawn=tuple(Withdrawn(one.id, one.statement) for one in gone),
+        registered=len(before.study.hypotheses),
+        runs=(made.known.runs_started, made.known.runs_finished),
     )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ class ReportResult:
 
     paths: ReportPaths
     verdicts: dict[str, str]
-    """By hypothesis."""
+    """By hypothesis; `WITHDRAWN` for one that an amendment removed after runs had started."""
     finished: int
     planned: int
     look: int | None = None
@@ -94,7 +94,9 @@ def report_study(
     layout = StudyLayout.of(path)
     apart = root.exploratory or root.simulated
     paths = write_report(content, folder or (root.runs / "report" if apart else layout.report))
-    return ReportResult(paths, {h.id: h.word for h in content.hypotheses}, len(finished), len(cells), look)
+    gone = (one.id for amendment in lock_fact.amendments for one in amendment.withdrawn)
+    words = dict.fromkeys(gone, "WITHDRAWN") | {h.id: h.word for h in content.hypotheses}
+    return ReportResult(paths, words, len(finished), len(cells), look)
 
 
 def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) -> ReportContent:

@@ -2,8 +2,8 @@
 
 The rule, in one sentence: once a run has started, be it an exploratory one on a seed of the plan, a verdict
 on a hypothesis that a change touches is no longer a registered one, and is DEVIATED with its statistical
-outcome beside it. Runs that were made otherwise than the new plan says are set aside and kept; the others
-stay.
+outcome beside it. A hypothesis that comes or goes touches all, since which claims are made could then follow
+from the results. Runs that were made otherwise than the new plan says are set aside and kept; the others stay.
 """
 
 from __future__ import annotations
@@ -85,9 +85,23 @@ def affected(
     if not (known.anything or tried):
         return ()
     touched: set[str] = set()
+    if {h.id for h in old.hypotheses} != {h.id for h in new.hypotheses}:
+        touched.update(h.id for h in new.hypotheses)
     for field in fields:
         touched.update(_touched(old, new, field))
     return _with_dependents(old, new, touched)
+
+
+def withdrawn(old: Study, new: Study, made: Amendment) -> tuple[Hypothesis, ...]:
+    """Hypotheses that an amendment from `old` to `new` removed when anything was known; as they stood.
+
+    Where no hypothesis is left that could be affected, exploratory runs count as known, whatever their seeds.
+    """
+    left = {h.id for h in new.hypotheses}
+    tried = bool(made.affected) or (not left and made.known.exploratory_runs > 0)
+    if not (made.known.anything or tried):
+        return ()
+    return tuple(h for h in old.hypotheses if h.id not in left)
 
 
 def sets_runs_aside(fields: Iterable[str]) -> bool:

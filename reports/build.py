@@ -94,7 +94,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         marks=_marks(inputs),
         generated_at=inputs.generated_at,
         lock_line=_lock_line(evidence, inputs.lock, stop),
-        summary=verdicts.summary(results),
+        summary=verdicts.summary(results, deviations.withdrawn_counts(inputs.study, inputs.lock)),
         order=" ".join(ranking.words_of_order(evidence, model) for model in study.models),
         hypotheses=results,
         forest=forest,
@@ -164,13 +164,12 @@ def _lock_line(evidence: Evidence, lock: LockFact, stop: looks.Stop | None) -> s
     if lock.digest is None:
         head = "Not locked."
     else:
-        when = f" on {lock.locked_at}" if lock.locked_at else ""
         differs = (
             f"{words.plural(len(lock.differences), 'difference')} from the lock."
             if lock.differences
-            else "Nothing differs from the lock."
+            else f"Nothing differs from the lock{' as it was amended' if lock.amendments else ''}."
         )
-        head = f"Locked{when} as {lock.digest[:12]}. {differs}"
+        head = f"Locked{_when(lock)} as {lock.digest[:12]}. {differs}"
     count = sum(flow.analysed(evidence, run) for run in evidence.runs)
     planned = len(evidence.study.arms) * len(evidence.study.models) * len(evidence.study.seeds)
     stopped = f" Stopped at look {stop.look} of {stop.looks}, as planned." if stop else ""
@@ -180,6 +179,15 @@ def _lock_line(evidence: Evidence, lock: LockFact, stop: looks.Stop | None) -> s
     )
 
 
+def _when(lock: LockFact) -> str:
+    """When the plan was locked first, and when it was amended last."""
+    if lock.first_locked_at is None:
+        return f" on {lock.locked_at}" if lock.locked_at else ""
+    count = len(lock.amendments)
+    often = "amended" if count == 1 else f"amended {count} times, last"
+    return f" first on {lock.first_locked_at}, {often} on {lock.locked_at},"
+
+
 def _flags(
     evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked], stop: looks.Stop | None,
     forecasts: Sequence[Forecast],
@@ -187,6 +195,7 @@ def _flags(
     """What a reader must know before believing any of it, the gravest first."""
     study = evidence.study
     found = [f"Differs from the lock: {difference}" for difference in inputs.lock.differences]
+    found.extend(deviations.withdrawn_line(one) for one in inputs.lock.amendments if one.withdrawn)
     found.extend(deviations.amendment_line(one) for one in inputs.lock.amendments)
     if behind := inputs.lock.left_behind:
         found.append(

@@ -57,6 +57,14 @@ class RunFact:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A hypothesis that was registered, and taken out of the plan after runs had started."""
+
+    id: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
 class AmendmentFact:
     """A change of the plan after it was locked."""
 
@@ -72,6 +80,12 @@ class AmendmentFact:
     runs_set_aside: bool
     after_runs: bool
     """Whether any run had started."""
+    withdrawn: tuple[Withdrawn, ...] = ()
+    """Hypotheses that it removed after that."""
+    registered: int = 0
+    """Hypotheses of the plan before it."""
+    runs: tuple[int, int] = (0, 0)
+    """Runs under the lock that had started by then, and those that were finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +95,7 @@ class LockFact:
     digest: str | None
     """SHA-256 of the lock; None where nothing was locked."""
     locked_at: str | None = None
+    """When the present lock was made."""
     proves: tuple[str, ...] = ()
     """What the lock proves, a sentence each."""
     differences: tuple[str, ...] = ()
@@ -105,6 +120,8 @@ class LockFact:
     each."""
     left_behind: tuple[str, ...] = ()
     """Runs that ended under a plan of before, and that the present plan does not name."""
+    first_locked_at: str | None = None
+    """When the first lock of the study was made; None if it is the present one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prereg.study import Study
 from reports import words
 from reports.content import Block, Column, Listing, Prose, Section, Table
 from reports.inputs import AmendmentFact, Event, LockFact
@@ -24,6 +25,9 @@ def build(lock: LockFact, events: tuple[Event, ...]) -> Section:
         blocks.append(Prose("There is no plan to deviate from: nothing was locked before the runs."))
     for one in lock.amendments:
         blocks += [Prose(_amendment(one)), Listing(one.changes)]
+        if one.withdrawn:
+            said = tuple(f"{gone.id}: {gone.statement}" for gone in one.withdrawn)
+            blocks += [Prose(f"{withdrawn_line(one)} They said:"), Listing(said)]
     seen, planned = looks(events), planned_looks(events)
     if planned:
         lines = tuple(
@@ -94,6 +98,41 @@ def amendment_line(one: AmendmentFact) -> str:
     if one.runs_set_aside:
         line += " The runs of before were made otherwise; they are kept apart and were made anew."
     return line
+
+
+def withdrawn_line(one: AmendmentFact) -> str:
+    """For the first page: hypotheses that an amendment removed after runs had started, and when."""
+    names = words.joined(tuple(gone.id for gone in one.withdrawn))
+    noun = "hypothesis" if one.registered == 1 else "hypotheses"
+    return (
+        f"Withdrawn on {one.at}, {_when_runs(one)}: {names} ({len(one.withdrawn)} of the "
+        f"{one.registered} {noun} registered until then). What came of that could be known, and is not in "
+        "this report."
+    )
+
+
+def withdrawn_counts(study: Study, lock: LockFact) -> tuple[tuple[int, str], ...]:
+    """How many hypotheses each amendment withdrew that the plan still lacks, and when, in words."""
+    present = {one.id for one in study.hypotheses}
+    found: list[tuple[int, str]] = []
+    for amendment in reversed(lock.amendments):
+        gone = {one.id for one in amendment.withdrawn} - present
+        present |= gone
+        if gone:
+            started = amendment.runs[0]
+            after = words.plural(started, "run") if started else "exploratory runs"
+            found.append((len(gone), f"withdrawn after {after}"))
+    return tuple(reversed(found))
+
+
+def _when_runs(one: AmendmentFact) -> str:
+    """`when 8 runs were finished`, with those that had only started."""
+    started, finished = one.runs
+    if not started:
+        return "after exploratory runs"
+    verb = "was" if finished == 1 else "were"
+    more = f" and {started - finished} more had started" if started > finished else ""
+    return f"when {words.plural(finished, 'run')} {verb} finished{more}"
 
 
 def _amendment(one: AmendmentFact) -> str:

@@ -103,18 +103,28 @@ def forest_row(hypothesis: Hypothesis, one: HypothesisResult) -> ForestRow | Non
     return ForestRow(one.id, estimate, mark, one.word, other)
 
 
-def summary(results: tuple[HypothesisResult, ...]) -> str:
-    """One sentence that counts the verdicts; deviated and unregistered ones with their outcomes."""
-    if not results:
+def summary(results: tuple[HypothesisResult, ...], withdrawn: tuple[tuple[int, str], ...] = ()) -> str:
+    """One sentence that counts the verdicts; deviated and unregistered ones with their outcomes.
+
+    `withdrawn` counts hypotheses that an amendment took out after runs had started, each count with when.
+    """
+    if not results and not withdrawn:
         return "The study registers no hypothesis: everything in this report is description."
     order: tuple[Outcome, ...] = (*SHOWN, "REFUTED", "INCONCLUSIVE", "NOT_TESTED", "INADMISSIBLE")
     counts = [(sum(one.outcome == outcome for one in results), outcome) for outcome in order]
     parts = tuple(f"{count} {_COUNTED.get(outcome, outcome.lower())}" for count, outcome in counts if count)
-    noun = "hypothesis" if len(results) == 1 else "hypotheses"
+    parts += tuple(f"{count} {when}" for count, when in withdrawn)
+    total = len(results) + sum(count for count, _ in withdrawn)
+    noun = "hypothesis" if total == 1 else "hypotheses"
     words_used = {one.word for one in results}
     if "UNREGISTERED" in words_used:
-        return f"No result here is registered. By itself, of {len(results)} {noun}: {words.joined(parts)}."
+        return f"No result here is registered. By itself, of {total} {noun}: {words.joined(parts)}."
     deviated = sum(one.word == "DEVIATED" for one in results)
+    if withdrawn and deviated:
+        return (
+            f"Of {total} registered {noun}: {words.joined(parts)}. The verdicts deviate from what was locked "
+            "first; these are the outcomes by themselves."
+        )
     if 0 < deviated < len(results):
         verb = "deviates" if deviated == 1 else "deviate"
         return (
@@ -125,7 +135,7 @@ def summary(results: tuple[HypothesisResult, ...]) -> str:
         return (
             f"The study deviates from its lock. By itself, of {len(results)} {noun}: {words.joined(parts)}."
         )
-    return f"Of {len(results)} registered {noun}: {words.joined(parts)}."
+    return f"Of {total} registered {noun}: {words.joined(parts)}."
 
 
 def _benchmarks(evidence: Evidence, hypothesis: Hypothesis) -> tuple[str, ...]:

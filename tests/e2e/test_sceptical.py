@@ -153,14 +153,34 @@ def test_choosing_what_is_tested_afterwards(study: Path, change: dict[str, Any])
     assert "Verdicts on h1 are DEVIATED by it." in first
 
 
-def test_a_new_hypothesis_after_a_look_deviates_and_the_old_one_stands(study: Path) -> None:
+def test_a_new_hypothesis_after_a_look_deviates_and_so_does_the_old_one(study: Path) -> None:
     other = hypothesis(id="h2", matched_on="updates", direction="less")
     edit(study, hypotheses=[hypothesis(matched_on="updates"), other])
-    assert amend(study, "it goes the other way")["affected"] == ["h2"]
+    assert amend(study, "it goes the other way")["affected"] == ["h1", "h2"]
     verdicts, first = report(study)
-    assert verdicts["h1"] != "DEVIATED"
-    assert verdicts["h2"] == "DEVIATED"
-    assert "Of 2 hypotheses, 1 deviates from what was locked first." in first
+    assert verdicts == {"h1": "DEVIATED", "h2": "DEVIATED"}
+    assert "The study deviates from its lock. By itself, of 2 hypotheses:" in first
+
+
+def test_keeping_the_claim_that_came_out_well(tmp_path: Path) -> None:
+    """Three of four are deleted after the report: they stay counted, and the one that is kept deviates."""
+    four = [
+        hypothesis(id=name, matched_on="updates", direction=way)
+        for name, way in (("u1", "greater"), ("u2", "less"), ("u3", "two_sided"), ("u4", "greater"))
+    ]
+    path = write_study(tmp_path, **(SMALL | {"hypotheses": four}))
+    assert called("prereg", "lock", str(path))[0] == 0
+    locked_at = json.loads((tmp_path / "study.lock.json").read_text())["created"]
+    assert harness("run", folder=tmp_path).code == 0
+    assert called("report", str(path))[0] == 0
+    edit(path, hypotheses=four[3:])
+    assert amend(path, "a simpler plan")["affected"] == ["u4"]
+    verdicts, first = report(path)
+    assert verdicts == {"u1": "WITHDRAWN", "u2": "WITHDRAWN", "u3": "WITHDRAWN", "u4": "DEVIATED"}
+    assert "when 4 runs were finished: u1, u2 and u3 (3 of the 4 hypotheses registered until then)" in first
+    assert "Of 4 registered hypotheses: 1 " in first
+    assert "3 withdrawn after 4 runs" in first
+    assert f"Locked first on {locked_at}, amended on " in first
 
 
 def test_locking_anew_under_another_name_or_after_clearing_up(study: Path) -> None:

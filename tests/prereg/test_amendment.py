@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from prereg.amendment import Known, affected, sets_runs_aside
+from prereg.amendment import Amendment, Known, affected, sets_runs_aside, withdrawn
 from prereg.difference import walk
 from prereg.study import Study
 from tests.prereg.stopping_refusals import looks
-from tests.prereg.studies import loaded
+from tests.prereg.studies import STUDY, loaded
 
 SEEN = Known(runs_started=1)
 CHANGES: list[tuple[tuple[str, str], list[str], bool]] = [
@@ -22,7 +22,7 @@ CHANGES: list[tuple[tuple[str, str], list[str], bool]] = [
     (("role: treatment\n", "role: treatment\n    description: x\n"), [], False),
     (("statement: New beats base.", "statement: New is better."), ["first"], False),
     (("direction: greater", "direction: two_sided"), ["first"], False),
-    (("id: first", "id: zeroth"), ["zeroth"], False),
+    (("id: first", "id: zeroth"), ["zeroth", "second"], False),
     (("seeds: [1, 2, 3]", "seeds: [1, 2, 3, 4]"), ["first", "second"], False),
     (("seeds: [1, 2, 3]", "seeds: [1, 2]"), ["first", "second"], False),
     (looks((2, 0.5), (3, 0.5), seeds=3)[0], ["first", "second"], False),
@@ -68,6 +68,40 @@ def test_a_family_is_touched_as_a_whole_also_by_who_leaves_it() -> None:
     assert affected(old, left, changed_fields(old, left), SEEN) == ("first", "second")
     level = loaded(("seeds: [1", "families: {f: {alpha: 0.01}}\nseeds: [1"), *both).study
     assert affected(old, level, changed_fields(old, level), SEEN) == ("first", "second")
+
+
+SECOND = STUDY[STUDY.index("  - id: second") :]
+
+
+def amendment(known: Known, *touched: str) -> Amendment:
+    return Amendment(
+        number=1, previous="a" * 64, event_head="b" * 64, reason="r", known=known, changes=(),
+        affected=touched, runs_set_aside=False,
+    )  # fmt: skip
+
+
+def test_a_hypothesis_that_comes_or_goes_touches_all_that_are_there_then() -> None:
+    both, one = loaded().study, loaded((SECOND, "")).study
+    assert affected(both, one, changed_fields(both, one), SEEN) == ("first",)
+    assert affected(one, both, changed_fields(one, both), SEEN) == ("first", "second")
+    for old, new in ((both, one), (one, both)):
+        assert affected(old, new, changed_fields(old, new), Known()) == ()
+
+
+def test_what_was_removed_after_runs_had_started_is_withdrawn() -> None:
+    both, one = loaded().study, loaded((SECOND, "")).study
+    none = both.model_copy(update={"hypotheses": ()})
+
+    def names(new: Study, made: Amendment) -> list[str]:
+        return [h.id for h in withdrawn(both, new, made)]
+
+    assert names(one, amendment(SEEN, "first")) == ["second"]
+    assert names(one, amendment(Known())) == []
+    assert names(one, amendment(Known(exploratory_runs=1))) == []  # on seeds that the plan does not have
+    assert names(one, amendment(Known(exploratory_runs=1), "first")) == ["second"]
+    assert names(none, amendment(Known(exploratory_runs=1))) == ["first", "second"]
+    assert names(loaded(("id: first", "id: zeroth")).study, amendment(SEEN)) == ["first"]
+    assert [h.id for h in withdrawn(one, both, amendment(SEEN))] == []
 
 
 def test_a_hypothesis_behind_a_changed_gate_is_touched() -> None:

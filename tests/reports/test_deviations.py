@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from reports.build import build_report
 from reports.html import render_html
-from reports.inputs import AmendmentFact, Event
-from reports.sections.deviations import looks_line
+from reports.inputs import AmendmentFact, Event, Withdrawn
+from reports.sections.deviations import looks_line, withdrawn_counts
 from tests.reports.conftest import Case
 
 LATE = AmendmentFact(
@@ -32,6 +32,37 @@ def test_a_late_amendment_deviates_what_it_touches_with_the_outcome_beside_it(ca
     assert "amendment 1, with 3 runs started" in one.reasons[0]
     assert "DEVIATED" in content.flags[0]
     assert "we saw better" in content.flags[0]
+
+
+THREE_GONE = replace(
+    LATE, withdrawn=tuple(Withdrawn(f"u{n}", f"Claim {n}.") for n in (1, 2, 3)), registered=4, runs=(8, 8)
+)
+
+
+def test_hypotheses_that_were_withdrawn_are_named_counted_and_told_with_when(case: Case) -> None:
+    case.lock = replace(case.lock, locked_at="day 2", first_locked_at="day 1", amendments=(THREE_GONE,))
+    content = build_report(case.inputs())
+    assert content.flags[0].startswith(
+        "Withdrawn on 2026-01-02T00:00:00Z, when 8 runs were finished: u1, u2 and u3 (3 of the 4 hypotheses "
+        "registered until then)."
+    )
+    assert content.summary.startswith("Of 4 registered hypotheses: 1 ")
+    assert " and 3 withdrawn after 8 runs." in content.summary
+    assert "deviate" in content.summary
+    assert content.lock_line.startswith("Locked first on day 1, amended on day 2, as ")
+    assert "u2: Claim 2." in render_html(content)
+
+
+def test_each_withdrawn_hypothesis_is_counted_once_and_one_that_came_back_is_not(case: Case) -> None:
+    study = case.inputs().study
+    one, two = Withdrawn("u1", "Claim 1."), Withdrawn("u2", "Claim 2.")
+    back = Withdrawn(study.hypotheses[0].id, "It came back.")
+    amendments = (
+        replace(LATE, withdrawn=(one, back), registered=3, runs=(2, 0)),
+        replace(LATE, number=2, withdrawn=(one, two), registered=3, runs=(8, 8)),
+    )
+    lock = replace(case.lock, amendments=amendments)
+    assert withdrawn_counts(study, lock) == ((2, "withdrawn after 8 runs"),)
 
 
 def test_an_amendment_before_the_runs_is_shown_and_deviates_nothing(case: Case) -> None:
