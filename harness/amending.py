@@ -25,6 +25,7 @@ from prereg.layout import StudyLayout
 from prereg.lock import Lock, lock_bytes, make_lock, write_lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import load_study
+from prereg.study import Study
 from prereg.whole import write_whole
 
 
@@ -74,7 +75,7 @@ def amend_study(path: Path, reason: str) -> Amended:
         raise Refused(loaded.problem("the id of a locked study cannot be amended", "id", hint=hint))
     fields = [d.field for d in differences]
     log = read_events(layout.events)
-    known = _known(layout, log.events)
+    known = _known(layout, present.study, log.events)
     tried = bool(tried_seeds(layout, present.study) or tried_seeds(layout, loaded.study))
     amendment = Amendment(
         number=len(chain),
@@ -133,7 +134,7 @@ def _log(layout: StudyLayout, lock: Lock) -> Amended:
     return Amended(lock, amendment, layout.earlier_lock(amendment.number), head(layout.events))
 
 
-def _known(layout: StudyLayout, events: tuple[LoggedEvent, ...]) -> Known:
+def _known(layout: StudyLayout, study: Study, events: tuple[LoggedEvent, ...]) -> Known:
     """What the event log and the ledgers hold, those of runs that were set aside included."""
 
     def runs(*kinds: str) -> int:
@@ -146,7 +147,7 @@ def _known(layout: StudyLayout, events: tuple[LoggedEvent, ...]) -> Known:
         runs_started=runs("run_started", "run_resumed", "run_finished", "run_failed"),
         runs_finished=runs("run_finished"),
         runs_failed=runs("run_failed"),
-        exploratory_runs=len(exploratory_runs(layout)),
+        exploratory_runs=len(exploratory_runs(layout, study)),
         evaluations=sum(_evaluations(folder) for folder in _run_folders(layout)),
         looks=count("look"),
         reports=count("report"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from harness.now import utc_now
 from harness.owed import needed_here, settle
 from harness.resolving import Resolved, resolve_sources
 from harness.tasks.resolve import declared_size
-from harness.trials import exploratory_runs, tried_seeds
+from harness.trials import exploratory_folders, exploratory_runs, locked_id, tried_seeds
 from harness.versions import code_version, environment
 from prereg.checks import check
 from prereg.difference import Difference, compare, mismatch
@@ -183,17 +182,17 @@ def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
         message = f"{other.name} locks a study with the id `{loaded.study.id}` already"
         hint = "Amend that study, or give this one an id of its own and say in `data_status` what was seen."
         raise Refused(loaded.problem(message, "id", hint=hint))
-    if loaded.study.data_status.seen == "nothing" and (tried := exploratory_runs(layout)):
+    if loaded.study.data_status.seen == "nothing" and (tried := exploratory_runs(layout, loaded.study)):
         message = f"nothing was seen, it says, but there are exploratory runs: {', '.join(tried[:5])}"
         hint = (
             "say `seen: pilot_runs`, name their seeds in `pilot_seeds` and use others, or move "
-            f"{layout.exploratory.name} away if it is of another study"
+            f"{_folders(loaded, layout)} away if that is of another study"
         )
         raise Refused(loaded.problem(message, "data_status", "seen", hint=hint))
     if used := tried_seeds(layout, loaded.study):
         hint = (
             "Choose seeds whose results nobody has seen, or move "
-            f"{layout.exploratory.name} away if it is of another study."
+            f"{_folders(loaded, layout)} away if that is of another study."
         )
         raise Refused(
             *(
@@ -207,6 +206,10 @@ def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
         )
 
 
+def _folders(loaded: LoadedStudy, layout: StudyLayout) -> str:
+    return " and ".join(exploratory_folders(layout, loaded.study))
+
+
 def _place_of_seed(study: Study, seed: int) -> tuple[str, int]:
     """Where a seed stands in the study file."""
     if seed in study.seeds:
@@ -217,12 +220,7 @@ def _place_of_seed(study: Study, seed: int) -> tuple[str, int]:
 def _other_lock(loaded: LoadedStudy, layout: StudyLayout) -> Path | None:
     """A lock of the same id under another file name in this folder; what cannot be read is passed over."""
     for path in sorted(loaded.folder.glob("*.lock*.json")):
-        try:
-            body = json.loads(path.read_bytes()) if path != layout.lock and path.is_file() else None
-        except (OSError, ValueError, RecursionError):
-            continue
-        study = body.get("study") if isinstance(body, dict) else None
-        if isinstance(study, dict) and study.get("id") == loaded.study.id:
+        if path != layout.lock and path.is_file() and locked_id(path) == loaded.study.id:
             return path
     return None
 

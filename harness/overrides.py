@@ -39,6 +39,9 @@ def parse_overrides(fields: Sequence[str], models: Sequence[str]) -> Overrides:
     found: Overrides = {}
     for text in fields:
         field, equals, value = text.partition("=")
+        if field == "id":
+            hint = "The id says which plan exploratory runs belong to."
+            raise Refused(Problem("--override id: the id of a study cannot be overridden", hint=hint))
         if not equals or not all(field.split(".")):
             raise Refused(Problem(f"--override {text!r} is not of the form field.of.the.study=value"))
         try:

@@ -25,9 +25,10 @@ from harness.now import utc_now
 from harness.opinions import graded_again, second_opinions
 from harness.overrides import in_words, remembered
 from harness.regrading import attach
-from harness.reserve import expected_cells, progress, reserve_of, study_as_run
+from harness.reserve import expected_cells, reserve_of, study_as_run
 from harness.roots import StudyRoot
 from harness.runfacts import diverged_runs, run_fact, run_ledger
+from harness.trials import open_locks
 from harness.versions import environment
 from prereg.events import LoggedEvent, append_event, read_events
 from prereg.layout import StudyLayout
@@ -220,9 +221,8 @@ def _log(root: StudyRoot, now: datetime, finished: int, planned: int, look: int 
     One that the plan declares, `look`, is recorded as such.
     """
     data = {"finished": finished, "planned": planned}
-    layout = StudyLayout.of(root.loaded.path)
-    if root.exploratory and not root.simulated and layout.lock.is_file():
-        _log_trial(layout, now, f"exploratory report on {finished} of {planned} runs")
+    if root.exploratory and not root.simulated:
+        _log_trial(root, now, f"exploratory report on {finished} of {planned} runs")
     if look is not None:
         summary = f"planned look {look}: report on {finished} of {planned} runs"
         append_event(root.events, "look", summary, now, data | {"planned_look": look})
@@ -232,9 +232,10 @@ def _log(root: StudyRoot, now: datetime, finished: int, planned: int, look: int 
         append_event(root.events, "report", f"report on all {planned} runs", now, data)
 
 
-def _log_trial(layout: StudyLayout, now: datetime, summary: str) -> None:
+def _log_trial(root: StudyRoot, now: datetime, summary: str) -> None:
     """A report on exploratory runs beside a lock is a look as well, until the locked runs are complete."""
-    study = read_chain(layout)[-1].study
-    finished, planned = progress(layout, study)
-    if finished < planned:
-        append_event(layout.events, "look", summary, now, {"finished": finished, "planned": planned})
+    own = StudyLayout.of(root.loaded.path)
+    for layout, finished, planned in open_locks(root.loaded):
+        other = "" if layout.lock == own.lock else f" ({own.study.name})"
+        data = {"finished": finished, "planned": planned}
+        append_event(layout.events, "look", f"{summary}{other}", now, data)

@@ -2,8 +2,9 @@
 
 The rule, in one sentence: once a run has started, be it an exploratory one on a seed of the plan, a verdict
 on a hypothesis that a change touches is no longer a registered one, and is DEVIATED with its statistical
-outcome beside it. A hypothesis that comes or goes touches all, since which claims are made could then follow
-from the results. Runs that were made otherwise than the new plan says are set aside and kept; the others stay.
+outcome beside it. A hypothesis that comes or goes touches all, since which claims are made could then
+follow from the results. Runs that were made otherwise than the new plan says are set aside and kept; the
+others stay.
 """
 
 from __future__ import annotations

@@ -218,6 +218,25 @@ def test_looking_at_exploratory_runs_of_the_locked_plan(tmp_path: Path) -> None:
     assert (made["known"]["looks"], made["affected"]) == (1, ["h1"])
 
 
+def test_looking_at_exploratory_runs_of_a_copy_of_the_study(tmp_path: Path) -> None:
+    """Under another file name, but with the same id and seeds: the log of the lock tells of both."""
+    path = write_study(tmp_path, **SMALL)
+    assert called("prereg", "lock", str(path))[0] == 0
+    copy = tmp_path / "s2.yaml"
+    shutil.copyfile(path, copy)
+    assert harness("run", "s2.yaml", "--exploratory", "--only", "seed=1", folder=tmp_path).code == 0
+    assert called("report", str(copy), "--exploratory")[0] == 0
+    code, _, err = called("run", str(copy), "--exploratory", "--override", "id=x")
+    assert (code, "cannot be overridden" in err) == (3, True)
+    log = (tmp_path / "study.events.jsonl").read_text()
+    assert "exploratory runs of grpo, mcpo on seeds 1 begin (s2.yaml)" in log
+    assert "exploratory report on 2 of 4 runs (s2.yaml)" in log
+    shutil.rmtree(tmp_path / "s2.exploratory")
+    edit(path, hypotheses=[hypothesis(matched_on="updates", direction="less")])
+    made = amend(path, "the other way round")
+    assert (made["known"]["exploratory_runs"], made["known"]["looks"], made["affected"]) == (2, 1, ["h1"])
+
+
 def test_exploratory_runs_that_are_read_without_a_report_and_removed(tmp_path: Path) -> None:
     """Their folder can be read and removed; that they began stays on record, and on the first page."""
     path = write_study(tmp_path, **SMALL)

@@ -12,15 +12,18 @@ import pytest
 
 from harness import locking
 from harness.amending import amend_study
+from harness.cells import Cell, cells_of
 from harness.exporting import export_study
 from harness.locking import lock_study, locked_study
 from harness.plandiff import plan_differences
 from harness.stamping import Asked, stamp_study
+from harness.trials import record_trial
 from harness.verifying import verify_study
 from prereg.events import read_events
 from prereg.layout import StudyLayout
 from prereg.lock import CodeVersion, read_lock
 from prereg.problems import LockMismatch, Refused
+from prereg.source import load_study
 from tests.harness.studies import benchmark, hypothesis, tiny, write_study
 from tests.prereg.receipts.authority import Authority, serving
 from tests.prereg.receipts.test_ssh import make_key
@@ -88,6 +91,49 @@ def test_seeds_that_were_tried_out_are_not_locked(tmp_path: Path) -> None:
     assert problem.line
     write_study(tmp_path, **CHEAP, data_status={"seen": "pilot_runs", "pilot_seeds": [2]}, seeds=[3, 4])
     lock_study(path)
+
+
+def try_out_as(name: str, study: Path, seed: int, study_id: str) -> None:
+    """The same under another file name in its folder."""
+    folder = study.parent / f"{name}.exploratory" / f"grpo.small.s{seed}"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps({"seed": seed, "study": study_id}))
+
+
+def test_seeds_that_were_tried_out_under_another_file_name_are_not_locked(tmp_path: Path) -> None:
+    path = write_study(tmp_path, **CHEAP)
+    try_out_as("s2", path, 2, "tiny")
+    with pytest.raises(Refused, match=r"exploratory runs: s2\.exploratory/grpo\.small\.s2") as error:
+        lock_study(path)
+    assert "move s2.exploratory away" in refusal(error)
+    write_study(tmp_path, **CHEAP, data_status={"seen": "pilot_runs"})
+    with pytest.raises(Refused, match="the seed 2 was used by an exploratory run"):
+        lock_study(path)
+
+
+def test_exploratory_runs_of_another_study_beside_it_do_not_matter(tmp_path: Path) -> None:
+    path = write_study(tmp_path, **CHEAP)
+    try_out_as("s2", path, 2, "another")
+    lock_study(path)
+
+
+def cells(study: Path, *seeds: int) -> list[Cell]:
+    return cells_of(load_study(study).study, seeds)
+
+
+def test_exploratory_runs_under_another_file_name_are_in_the_log_of_the_lock_of_their_id(study: Path) -> None:
+    other = write_study(study.parent, "s2.yaml", **CHEAP)
+    (study.parent / "junk.lock.json").write_text("[")
+    record_trial(load_study(other), cells(other, 1))
+    record_trial(load_study(write_study(study.parent, "s3.yaml", **CHEAP, id="third")), cells(other, 1))
+    (event,) = [e for e in read_events(StudyLayout.of(study).events).events if e.kind == "trial"]
+    assert event.summary == "exploratory runs of grpo, mcpo on seeds 1 begin (s2.yaml)"
+    assert event.data["runs"] == [f"s2.exploratory/{arm}.small.s1" for arm in ("grpo", "mcpo")]
+    assert not StudyLayout.of(other).events.exists()
+    try_out_as("s2", study, 1, "tiny")  # the first of the two that the log tells of
+    write_study(study.parent, **CHEAP, hypotheses=[hypothesis(direction="less")])
+    made = amend_study(study, "it looked better").amendment
+    assert (made.known.exploratory_runs, made.affected) == (2, ("h1",))
 
 
 @pytest.mark.parametrize(("seed", "affected"), [(2, ("h1",)), (7, ())])
