@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from harness.folders import RunFolder
+from harness.ledger.reader import last_commit
 from prereg.events import LoggedEvent, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import Lock, read_lock
-from prereg.problems import LockMismatch, Problem
+from prereg.problems import LockMismatch, Problem, Refused
+
+ATTEMPTS = ("run_started", "run_resumed", "run_failed", "run_finished")
+"""Kinds of events that tell of a run."""
 
 
 def read_chain(layout: StudyLayout) -> tuple[Lock, ...]:
@@ -69,6 +74,28 @@ def verify_log(layout: StudyLayout, chain: Sequence[Lock]) -> tuple[Problem, ...
     )
 
 
+def vanished(layout: StudyLayout, events: Sequence[LoggedEvent]) -> Iterator[str]:
+    """Runs that started and did not finish, by the log, and of which less is there than was; in words.
+
+    They count for nothing, but what they had shown until then is part of the record: whether a run that was
+    given up failed of itself can be seen there and nowhere else.
+    """
+    for folder, runs in _places(layout, events):
+        for run, told in runs.items():
+            kinds = {event.kind for event in told}
+            if "run_finished" in kinds:
+                continue
+            what = "failed" if "run_failed" in kinds else "started"
+            place = folder / run
+            if not place.is_dir() or not any(place.iterdir()):
+                yield f"the event log says that run {run} {what}, but its folder is gone"
+                continue
+            had = max((n for event in told if isinstance(n := event.data.get("commits"), int)), default=0)
+            there = _commits(place)
+            if there is not None and there < had:
+                yield f"the event log says that run {run} {what} after commit {had}, but the last one there is {there}"
+
+
 def finished_runs(events: Sequence[LoggedEvent]) -> dict[str, str]:
     """The content digest that the log holds of each finished run of the present plan, by run id."""
     found: dict[str, str] = {}
@@ -96,15 +123,36 @@ def _chain_faults(log: str, events: Sequence[LoggedEvent], chain: Sequence[Lock]
 
 
 def _finished_places(layout: StudyLayout, events: Sequence[LoggedEvent]) -> Iterator[tuple[str, RunFolder]]:
-    """Each finished run of the log, and where it must lie: where it was made, or where it was set aside."""
-    pending: dict[str, None] = {}
+    """Each finished run of the log, and where it must lie."""
+    for folder, runs in _places(layout, events):
+        for run, told in runs.items():
+            if any(event.kind == "run_finished" for event in told):
+                yield run, RunFolder(folder / run)
+
+
+def _places(
+    layout: StudyLayout, events: Sequence[LoggedEvent]
+) -> Iterator[tuple[Path, dict[str, list[LoggedEvent]]]]:
+    """Each folder of runs, and what the log tells of the runs in it.
+
+    Runs lie where they were made, or where an amendment set them aside.
+    """
+    pending: dict[str, list[LoggedEvent]] = {}
     number = 0
     for event in events:
-        if event.kind == "run_finished":
-            pending[str(event.data["run"])] = None
+        if event.kind in ATTEMPTS:
+            pending.setdefault(str(event.data.get("run")), []).append(event)
         elif event.kind == "amendment":
             number += 1
             if event.data.get("runs_set_aside"):
-                yield from ((run, RunFolder(layout.earlier_runs(number) / run)) for run in pending)
-                pending.clear()
-    yield from ((run, RunFolder(layout.runs / run)) for run in pending)
+                yield layout.earlier_runs(number), pending
+                pending = {}
+    yield layout.runs, pending
+
+
+def _commits(folder: Path) -> int | None:
+    """Commits that a run has in place; None if that cannot be read."""
+    try:
+        return last_commit(folder)
+    except Refused:
+        return None

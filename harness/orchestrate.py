@@ -18,6 +18,7 @@ from harness.exclusive import exclusive
 from harness.executors import CellCommand
 from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
+from harness.ledger.reader import last_commit
 from harness.looks import cells_within
 from harness.now import utc_now
 from harness.progress import ProgressView
@@ -184,10 +185,19 @@ def _log_end(root: StudyRoot, folder: RunFolder, run_id: str, view: ProgressView
         view.say(f"{run_id}: finished")
     elif (failure := read_json(folder.failure)) is not None:
         message = str(failure.get("message", "unknown"))
-        _log(root, "run_failed", run_id, {"run": run_id, "message": message[:2000]})
+        data = {"run": run_id, "message": message[:2000], "commits": _commits(folder)}
+        _log(root, "run_failed", run_id, data)
         view.say(f"{run_id}: failed: {message}")
     else:
         view.say(f"{run_id}: stopped before its end; the next `harness run` goes on from its last commit")
+
+
+def _commits(folder: RunFolder) -> int | None:
+    """How much a run that failed had committed; None if that cannot be read, which may be why it failed."""
+    try:
+        return last_commit(folder.path)
+    except Refused:
+        return None
 
 
 def _log(root: StudyRoot, kind: EventKind, run_id: str, data: dict[str, Any] | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from harness.cells import Cell, every_cell
-from harness.chain import finished_runs, read_chain
+from harness.chain import finished_runs, read_chain, vanished
 from harness.folders import read_json
 from harness.golds import read_golds
 from harness.gradientfile import gradient_tests
@@ -119,7 +119,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
             lock,
             environment=environment(),
             event_head=log.head,
-            differences=(*lock.differences, *_foreign(root, cells, finished_runs(log.events))),
+            differences=(*lock.differences, *_foreign(root, cells, log.events)),
             left_behind=_left_behind(cells, log.events),
         )
         with suppress(duckdb.IOException):
@@ -165,13 +165,15 @@ def _graded_again(
     return graded_again(second_opinions(connection, study, cells, golds), regrades, cells)
 
 
-def _foreign(root: StudyRoot, cells: list[Cell], logged: Mapping[str, str]) -> Iterator[str]:
-    """Runs that were not made under this plan, or are not those that ended under it, a sentence each.
+def _foreign(root: StudyRoot, cells: list[Cell], events: Sequence[LoggedEvent]) -> Iterator[str]:
+    """Runs that were not made under this plan, are not those that ended under it, or are gone; in words.
 
     What a run's own files say is compared with the log; `prereg verify` also derives it from the ledger.
     """
     if root.exploratory:
         return
+    yield from vanished(StudyLayout.of(root.loaded.path), events)
+    logged = finished_runs(events)
     for cell in cells:
         folder = root.folder(cell)
         facts, marker = read_json(folder.facts), read_json(folder.marker)

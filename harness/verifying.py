@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cells import every_cell, finished_in
-from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
+from harness.chain import accepted_locks, finished_runs, read_chain, vanished, verify_log
 from harness.folders import RunFolder, read_json
 from harness.ledger.reader import content_digest, read_run
 from harness.locking import verify_ends
@@ -115,6 +115,7 @@ def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
         if logged is not None and digest != logged:
             problems.append(f"{folder.path}: its content is not what the event log recorded when it finished")
         lines.append(f"{cell.run_id}: {run.totals.updates} updates, content {digest[:16]}")
+    problems.extend(_vanished(layout))
     problems.extend(_reserve_faults(layout, loaded.study))
     problems.extend(_not_held(layout, chain, published))
     receipts = check_receipts(layout, chain)
@@ -131,6 +132,15 @@ def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
         tuple(name for name in resolved.owed if name in lock.sources),
         sum(name.startswith(("models.", "data.")) and not name.endswith(".grader") for name in lock.sources),
     )
+
+
+def _vanished(layout: StudyLayout) -> Iterator[str]:
+    """Runs that started and are gone; none if the log is damaged."""
+    try:
+        events = read_events(layout.events).events
+    except LockMismatch:
+        return
+    yield from (f"{layout.events}: {fault}" for fault in vanished(layout, events))
 
 
 def _reserve_faults(layout: StudyLayout, study: Study) -> Iterator[str]:

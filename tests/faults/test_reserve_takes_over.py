@@ -87,6 +87,28 @@ def test_damage_to_a_run_that_was_given_up_is_named_and_stops_no_report(
     assert report.json()["verdicts"]["h1"] not in ("INADMISSIBLE", "DEVIATED")
 
 
+def test_a_run_that_was_given_up_is_not_removed_unnoticed(
+    story: tuple[Path, list[Called]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(story[0], folder)
+    run = folder / "study.runs" / FAILING
+    assert [data["commits"] for data in events(folder, "run_failed")] == [1, 1]
+    shutil.rmtree(run / "commits")
+    verified = harness("prereg", "verify", folder=folder)
+    assert verified.code == 4
+    assert f"run {FAILING} failed after commit 1, but the last one there is 0" in verified.err
+    shutil.rmtree(run)
+    verified = harness("prereg", "verify", folder=folder)
+    assert verified.code == 4
+    assert f"run {FAILING} failed, but its folder is gone" in verified.err
+    report = harness("report", "--json", folder=folder)
+    assert report.code == 0, report.err
+    assert report.json()["verdicts"] == {"h1": "DEVIATED"}
+    html = (folder / "study.report/report.html").read_text(encoding="utf-8")
+    assert f"run {FAILING} failed, but its folder is gone" in html
+
+
 def test_a_run_of_the_reserve_that_no_failure_called_for_is_named(
     story: tuple[Path, list[Called]], tmp_path: Path
 ) -> None:

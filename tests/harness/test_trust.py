@@ -6,20 +6,23 @@ import json
 import os
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from harness import locking
 from harness.amending import amend_study
 from harness.cells import Cell, cells_of
+from harness.chain import vanished
 from harness.exporting import export_study
 from harness.locking import lock_study, locked_study
 from harness.plandiff import plan_differences
 from harness.stamping import Asked, stamp_study
 from harness.trials import record_trial
 from harness.verifying import verify_study
-from prereg.events import read_events
+from prereg.events import EventKind, append_event, read_events
 from prereg.layout import StudyLayout
 from prereg.lock import CodeVersion, read_lock
 from prereg.problems import LockMismatch, Refused
@@ -285,6 +288,34 @@ def test_two_plans_are_compared_field_by_field(study: Path, tmp_path: Path) -> N
     found = plan_differences(StudyLayout.of(study).lock, other)
     assert [(d.field, d.locked, d.present) for d in found] == [("study.seeds", "[1, 2]", "[1, 2, 3]")]
     assert plan_differences(study, StudyLayout.of(study).lock) == ()
+
+
+# ---- runs that did not finish
+
+
+def test_a_run_that_started_and_is_gone_is_named_where_it_must_lie(study: Path) -> None:
+    layout = StudyLayout.of(study)
+    here, aside = layout.runs / "grpo.small.s1", layout.earlier_runs(1) / "mcpo.small.s1"
+    told = [
+        ("run_started", {"run": "mcpo.small.s1"}),
+        ("amendment", {"runs_set_aside": True}),
+        ("run_started", {"run": "grpo.small.s1"}),
+        ("run_started", {"run": "grpo.small.s2"}),
+        ("run_finished", {"run": "grpo.small.s2"}),  # whose absence `verify_log` names
+    ]
+    for kind, data in told:
+        append_event(layout.events, cast(EventKind, kind), kind, datetime(2026, 1, 2, tzinfo=UTC), data)
+    for place in (here, aside):
+        place.mkdir(parents=True)
+        (place / "run.log").touch()
+    events = read_events(layout.events).events
+    assert list(vanished(layout, events)) == []
+    (here / "run.log").unlink()
+    shutil.rmtree(aside)
+    assert list(vanished(layout, events)) == [
+        f"the event log says that run {run}.small.s1 started, but its folder is gone"
+        for run in ("mcpo", "grpo")
+    ]
 
 
 # ---- receipts
