@@ -50,8 +50,8 @@ def warnings_of(test: dict[str, Any]) -> tuple[str, ...]:
     if test["noise_floor"] < FLOOR:
         said.append(
             "The direction is mostly noise: its halves agree only to cos(v1, v2) = "
-            f"{test['noise_floor']:.3f}, and below 1/3 less than half of its squared length is common to both."
-            " Ask for more direction prompts."
+            f"{test['noise_floor']:.3f}. Below 1/3, less than half of its squared length is common to both. "
+            "Ask for more direction prompts."
         )
     rows = test["candidates"]
     uniform = test.get("uniform_gain_by_half")

@@ -77,13 +77,16 @@ def test_what_cannot_be_tested_is_said(study: Path) -> None:
     none = harness("gradient-test", "--checkpoint", "train_flops", "--prompts", "8",
                    "--direction-prompts", "16", folder=study)  # fmt: skip
     assert none.code == 3
-    assert "kept no weights" in none.err
+    assert "no checkpoint `train_flops`" in none.err
 
 
-def test_a_damaged_file_of_predictions_is_named(tmp_path: Path) -> None:
+def test_weights_that_were_not_kept_and_a_damaged_file_of_predictions_are_named(tmp_path: Path) -> None:
     write_study(tmp_path)
+    few = ("--exploratory", "--prompts", "4", "--direction-prompts", "16")
+    none = harness("gradient-test", *few, "--checkpoint", "updates", folder=tmp_path)
+    assert none.code == 3
+    assert "kept no weights at a budget in updates" in none.err
     (tmp_path / "study.gradient.json").write_text("{")
-    refused = harness("gradient-test", "--exploratory", "--prompts", "4", "--direction-prompts", "16",
-                      folder=tmp_path)  # fmt: skip
+    refused = harness("gradient-test", *few, folder=tmp_path)
     assert refused.code == 3
     assert "study.gradient.json" in refused.err

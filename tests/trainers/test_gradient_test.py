@@ -153,7 +153,7 @@ def test_a_credit_built_from_the_reference_itself_wins(
 
     It moves as much of the advantage within completions as the candidate that it is set against.
     """
-    few = draw(learner.setting, 0, "rollout", range(8), samples=4)
+    few = draw(learner.setting, 0, "rollout", range(6), samples=4)
     lengths = [len(c.token_ids) for c in few.completions]
     uniform = signal_of(learner, few, Uniform())
     exact = [np.zeros(n) for n in lengths]
