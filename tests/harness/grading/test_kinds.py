@@ -12,7 +12,8 @@ import pytest
 from harness.grading.build import make_grader
 from harness.grading.equal import equal_numbers, plain_number
 from harness.grading.math_worker import compare
-from harness.grading.notation import tell_cases_apart, tidy
+from harness.grading.letters import told_apart
+from harness.grading.notation import tidy
 from harness.grading.protocol import Grader
 from prereg.sources import MathGrader as MathSpec
 
