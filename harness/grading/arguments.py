@@ -1,4 +1,4 @@
-"""Arguments without braces, given braces as TeX reads them: the next sign, digit, letter or command is one."""
+"""Arguments without braces, given braces as TeX reads them: one digit, letter or command each."""
 
 from __future__ import annotations
 

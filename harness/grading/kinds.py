@@ -58,7 +58,7 @@ def ask(gold: str, answer: str, kind: AnswerType) -> Asked:
         return LIMIT, None
     if goes_on(bare) != goes_on(answer):
         return INCORRECT, None
-    # What the letters of the gold answer are may be said of the answer's too; elsewhere it may be a condition.
+    # What is said of the gold answer's letters may be said of the answer's; elsewhere it is a condition.
     return _tidied(tidy(bare), tidy(answer, explained=is_explained(bare)), kind)
 
 

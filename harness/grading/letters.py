@@ -20,7 +20,9 @@ _PIECE = re.compile(
 )
 _UNIT = re.compile(r"\\(?:mathrm|text|textrm|mathit|mathbf)\s?\{\s?i\s?\}|\\imath(?![A-Za-z])")
 _INDEX = re.compile(r"_\s?\{?\s?i\s?(?:=|\\in|\\neq|\\leq?|<)|_\s?\{?\s?[0-9]\s?\\leq?\s?i")
-_TRANSPOSED = re.compile(r"\^\s?(?:\{\s?)?(?:T(?![A-Za-z])|\\top|\\intercal|\\mathrm\s?\{\s?T\s?\})(?:\s?\})?")
+_TRANSPOSED = re.compile(
+    r"\^\s?(?:\{\s?)?(?:T(?![A-Za-z])|\\top|\\intercal|\\mathrm\s?\{\s?T\s?\})(?:\s?\})?"
+)
 _POWER_OF_TEN = re.compile(r"[0-9]E[+-]?[0-9]")
 _RAISED = re.compile(r"\s?\^")
 _FREE = "qwzyuvpkjhlbscarnmxot"
@@ -29,7 +31,8 @@ _FREE = "qwzyuvpkjhlbscarnmxot"
 
 def told_apart(gold: str, answer: str) -> tuple[str, str]:
     """Both, with letters renamed: capital Greek letters; capitals where either text has the letter in both
-    cases; `I` and `E`, which the algebra knows as numbers; `i` as the imaginary unit, unless it is an index; `T` where something is transposed.
+    cases; `I` and `E`, which the algebra knows as numbers; `i` as the imaginary unit, unless it is an index;
+    `T` where something is transposed.
     """
     texts = (_UNIT.sub("i", gold), _UNIT.sub("i", answer))
     if not any("matrix" in text for text in texts):
@@ -37,14 +40,11 @@ def told_apart(gold: str, answer: str) -> tuple[str, str]:
         transposed = any("^{T}" in text for text in texts)
     else:
         transposed = False
-    used: set[str] = set()
-    for text in texts:
-        for found in _PIECE.finditer(text):
-            used.update(re.findall(r"[A-Za-z]", found["letter"] or found["below"] or ""))
-            if found["greek"]:
-                used.add(found["greek"])
-    apart = {name for name in used if len(name) > 1}
-    apart |= {one for one in used if one.isupper() and (one.lower() in used or one == "I")}
+    each = [_names(text) for text in texts]
+    used = each[0] | each[1]
+    apart = {name for name in used if len(name) > 1} | (used & {"I"})
+    for letters in each:
+        apart |= {name for name in letters if name.isupper() and name.lower() in letters}
     if "E" in used and not any(_POWER_OF_TEN.search(text) for text in texts):
         apart.add("E")
     if transposed:
@@ -61,6 +61,16 @@ def told_apart(gold: str, answer: str) -> tuple[str, str]:
     return _renamed(texts[0], names), _renamed(texts[1], names)
 
 
+def _names(text: str) -> set[str]:
+    """The letters of a text, those of its indices too, and the names of its capital Greek letters."""
+    found: set[str] = set()
+    for piece in _PIECE.finditer(text):
+        found.update(re.findall(r"[A-Za-z]", piece["letter"] or piece["below"] or ""))
+        if piece["greek"]:
+            found.add(piece["greek"])
+    return found
+
+
 def _renamed(text: str, names: dict[str, str]) -> str:
     def new(found: re.Match[str]) -> str:
         if found["letter"]:
@@ -72,7 +82,9 @@ def _renamed(text: str, names: dict[str, str]) -> str:
         if found["below"]:
             # An index is a name; `I` has no meaning there.
             below = {one: name for one, name in names.items() if one != "i" and len(name) == 1}
-            return "_" + re.sub(r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", lambda m: below.get(m[0], m[0]), found["below"])
+            return "_" + re.sub(
+                r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", lambda m: below.get(m[0], m[0]), found["below"]
+            )
         return found[0]
 
     return _PIECE.sub(new, text)

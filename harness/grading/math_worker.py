@@ -17,9 +17,12 @@ import resource
 import sys
 import time
 from functools import lru_cache
+from pathlib import Path
 from typing import IO, Any
 
-SETTINGS = "latex2sympy(no units) float_rounding=6 numeric_precision=15 exact-numbers points-2 equations percent"
+SETTINGS = (
+    "latex2sympy(no units) float_rounding=6 numeric_precision=15 exact-numbers points-2 equations percent"
+)
 """What the comparison depends on besides versions."""
 
 _DECIMAL_TOLERANCE = 2e-6
@@ -85,9 +88,13 @@ def _compare(gold: str, answer: str, kind: str) -> str:
 
 def _as_gold(gold: Any, answer: Any, latex: str) -> Any:
     """Inequalities joined by `or` as the set that they describe, where a set is the gold answer."""
-    import sympy
+    import sympy  # type: ignore[import-untyped]
 
-    if isinstance(gold, sympy.Interval | sympy.Union) and isinstance(answer, sympy.FiniteSet) and _OR.search(latex):
+    if (
+        isinstance(gold, sympy.Interval | sympy.Union)
+        and isinstance(answer, sympy.FiniteSet)
+        and _OR.search(latex)
+    ):
         return _interval(answer) or answer
     return answer
 
@@ -131,7 +138,9 @@ def _same_expression(gold: Any, answer: Any) -> bool | None:
         return None
     lone = isinstance(gold, sympy.Symbol) != isinstance(answer, sympy.Symbol)
     if lone and all(_plain(one) for one in both):
-        if any(isinstance(one, sympy.Mul) and all(isinstance(e, sympy.Symbol) for e in one.args) for one in both):
+        if any(
+            isinstance(one, sympy.Mul) and all(isinstance(e, sympy.Symbol) for e in one.args) for one in both
+        ):
             # The letters of a word may be read as a product.
             return None
         return bool(sympy.simplify(gold - answer) == 0)
@@ -144,13 +153,12 @@ def _same_expression(gold: Any, answer: Any) -> bool | None:
 def _plain(expression: Any) -> bool:
     """Whether an expression is arithmetic, powers and the functions that have a value at every point."""
     import sympy
-    from sympy.functions.elementary.hyperbolic import HyperbolicFunction, InverseHyperbolicFunction
-    from sympy.functions.elementary.trigonometric import InverseTrigonometricFunction, TrigonometricFunction
+    from sympy.functions.elementary import hyperbolic, trigonometric  # type: ignore[import-untyped]
 
     allowed = (
         sympy.Symbol, sympy.Number, sympy.NumberSymbol, sympy.core.numbers.ImaginaryUnit, sympy.Add, sympy.Mul,
-        sympy.Pow, sympy.exp, sympy.log, sympy.Abs, TrigonometricFunction, InverseTrigonometricFunction,
-        HyperbolicFunction, InverseHyperbolicFunction,
+        sympy.Pow, sympy.exp, sympy.log, sympy.Abs, trigonometric.TrigonometricFunction, trigonometric.InverseTrigonometricFunction,
+        hyperbolic.HyperbolicFunction, hyperbolic.InverseHyperbolicFunction,
     )  # fmt: skip
     return isinstance(expression, sympy.Expr) and all(
         isinstance(node, allowed) and not node.has(sympy.oo, sympy.zoo, sympy.nan)
@@ -171,7 +179,7 @@ def gold_of_kind(latex: str, kind: str) -> Any | None:
     """
     found = of_kind(read_gold(latex), kind)
     if kind == "integer" and found is not None:
-        import sympy  # type: ignore[import-untyped]
+        import sympy
 
         return found if sympy.nsimplify(found.doit(), rational=True).is_Integer else None
     return found
@@ -231,10 +239,9 @@ def read(latex: str) -> Any | None:
     By the reader that math-verify uses, but with its cutting of units off: it takes the last letter of `6m`
     or `x^2t` for one. All letters are real, so that those of two texts are the same.
     """
-    from latex2sympy2_extended.latex2sympy2 import latex2sympy, normalize_latex
-    from latex2sympy2_extended.math_normalization import NormalizationConfig
+    from latex2sympy2_extended import latex2sympy2  # type: ignore[import-untyped]
 
-    config = NormalizationConfig(
+    config = latex2sympy2.NormalizationConfig(
         basic_latex=True, units=False, malformed_operators=True, nits=True, boxed="none", equations=False
     )
     bare = latex.strip()
@@ -242,8 +249,10 @@ def read(latex: str) -> Any | None:
         bare = bare.strip("$")
     degrees = "\\circ" in bare and _ANGLE.search(bare) is not None
     try:
-        text = normalize_latex(_UNEVALUATED.sub(_named, bare), config)
-        return latex2sympy(text, is_real=True, convert_degrees=degrees, normalization_config=None)
+        text = latex2sympy2.normalize_latex(_UNEVALUATED.sub(_named, bare), config)
+        return latex2sympy2.latex2sympy(
+            text, is_real=True, convert_degrees=degrees, normalization_config=None
+        )
     except (MemoryError, RecursionError):
         raise
     except Exception:  # noqa: BLE001 - the grammar raises bare exceptions on whatever it does not know
@@ -253,7 +262,9 @@ def read(latex: str) -> Any | None:
 def _named(found: re.Match[str]) -> str:
     """A greatest common divisor of letters is a function of them, and not 1."""
     name = found["name"] or found["other"]
-    return f"\\mathcal{{{name}}}" if re.search(r"(?<!\\)\b[A-Za-z]", found.string[found.end() :]) else found[0]
+    return (
+        f"\\mathcal{{{name}}}" if re.search(r"(?<!\\)\b[A-Za-z]", found.string[found.end() :]) else found[0]
+    )
 
 
 def _same_number(gold: Any, answer: Any) -> bool | None:
@@ -345,7 +356,15 @@ def serve(requests: IO[str], replies: IO[str], memory_mb: int, seconds: float) -
 
 
 def _used_mb() -> float:
-    """The most memory that this process has held, MiB."""
+    """The most memory that this process has held, MiB.
+
+    Where Linux tells, from its own account: `ru_maxrss` begins with what the parent held when it started this
+    process, and beside a large parent every worker would leave after one answer.
+    """
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 

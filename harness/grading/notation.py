@@ -161,7 +161,9 @@ def _commas(text: str) -> int:
 
 def other_brackets(gold: str, answer: str) -> bool:
     """Whether two texts in brackets, of more than two parts, are held by brackets of different kinds."""
-    one, other = (text.replace("\\left", "").replace("\\right", "").replace(" ", "") for text in (gold, answer))
+    one, other = (
+        text.replace("\\left", "").replace("\\right", "").replace(" ", "") for text in (gold, answer)
+    )
     return _commas(one[1:-1]) > 1 and (one[0], one[-1]) != (other[0], other[-1])
 
 

@@ -1,15 +1,15 @@
 """Units and other harmless words behind a number, which are cut before anything is compared.
 
 Only what is known is cut. A letter behind a number is a variable unless it stands in `\\text{}` or
-`\\mathrm{}`, and a word that is not on the list may change the number (`5 million`, `5 or six`): it stays, and
-the answer with it is another answer.
+`\\mathrm{}`, and a word that is not on the list may change the number (`5 million`, `5 or six`): it stays,
+and the answer with it is another answer.
 """
 
 from __future__ import annotations
 
 import re
 
-_NAMES = frozenset(
+_NAMES = frozenset(  # noqa: SIM905 - a list of words reads best as one
     """
     meter metre centimeter centimetre millimeter millimetre kilometer kilometre inch foot feet yard mile
     gram kilogram milligram pound ounce ton tonne liter litre milliliter millilitre gallon quart pint cup
@@ -21,14 +21,14 @@ _NAMES = frozenset(
     """.split()
 )
 """In the singular, in lower case."""
-_SYMBOLS = frozenset(
+_SYMBOLS = frozenset(  # noqa: SIM905
     """
     cm mm km dm nm kg mg ml mL cl dl ft lb lbs oz mi yd hr hrs min sec mph kmh kph Hz kHz MHz GHz kPa Pa MPa
     kJ MJ keV MeV GeV eV mol kW MW kV mV mA USD EUR GBP rad deg sq cu AU pc kpc Mpc ly yr Gyr Myr erg dyn
     """.split()
 )
-"""Of more than one letter: read behind a number and a blank as well, where nothing says that they are text."""
-_LETTERS = frozenset("m s g h l L J N W V A K C F".split())
+"""Of more than one letter: read behind a number and a blank as well, where nothing calls them text."""
+_LETTERS = frozenset("msghlLJNWVAKCF")
 """Read in `\\text{}` and `\\mathrm{}` alone."""
 
 _POWER = r"(?:\s?\^\s?(?:\{\s?-?[0-9]\s?\}|[0-9]))?"
