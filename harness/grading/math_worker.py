@@ -108,8 +108,10 @@ def _contradicts(gold: Any, answer: Any) -> bool:
     links = answer.args if isinstance(answer, sympy.And) else (answer,)
     if not all(isinstance(link, sympy.Equality) for link in links):
         return False
-    sides = [side for link in links for side in link.args]
-    return any(_same_number(gold, side) is False for side in sides)
+    numbers = [side for link in links for side in link.args if not side.free_symbols]
+    if gold.free_symbols:
+        return bool(numbers)
+    return any(_same_number(gold, side) is False for side in numbers)
 
 
 def _same_equation(gold: Any, answer: Any) -> bool | None:
@@ -156,8 +158,10 @@ def _plain(expression: Any) -> bool:
     from sympy.functions.elementary import hyperbolic, trigonometric  # type: ignore[import-untyped]
 
     allowed = (
-        sympy.Symbol, sympy.Number, sympy.NumberSymbol, sympy.core.numbers.ImaginaryUnit, sympy.Add, sympy.Mul,
-        sympy.Pow, sympy.exp, sympy.log, sympy.Abs, trigonometric.TrigonometricFunction, trigonometric.InverseTrigonometricFunction,
+        sympy.Symbol, sympy.Number, sympy.NumberSymbol, sympy.core.numbers.ImaginaryUnit,
+        sympy.Add, sympy.Mul,
+        sympy.Pow, sympy.exp, sympy.log, sympy.Abs,
+        trigonometric.TrigonometricFunction, trigonometric.InverseTrigonometricFunction,
         hyperbolic.HyperbolicFunction, hyperbolic.InverseHyperbolicFunction,
     )  # fmt: skip
     return isinstance(expression, sympy.Expr) and all(

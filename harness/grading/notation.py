@@ -23,6 +23,7 @@ _REPEATING = re.compile(r"([+-]?)([0-9]{0,20})\.([0-9]{0,20})\\(?:overline|bar|d
 _POINT_AT_END = re.compile(r"(?<![0-9.])([0-9]{1,40})\.(?![0-9])")
 _TEXT = re.compile(r"\\(?:text|mbox|mathrm|textrm|textbf|textit|mathbf|mathit|operatorname)\s?\{([^{}]*)\}")
 _UNDERLINED = re.compile(r"\\underline\s?\{([^{}]*)\}")
+_NUMBER_IN_TEXT = re.compile(r"\\(?:text|mbox|mathrm|textrm|textbf|mathbf)\s?\{(\s?[+-]?[0-9][^{}]*)\}")
 _SUBSCRIPT_COMMAND = re.compile(r"_\{\s?\\(max|min|odot)\s?\}")
 _NUMPY = re.compile(r"\bnp\.(arcsin|arccos|arctan|sin|cos|tan|sqrt|exp|log|pi)\b")
 _MEMBERSHIP = re.compile(r"([a-zA-Z])\s?((?:\((?:[^()\[\]]*)\])|(?:\[(?:[^()\[\]]*)\)))")
@@ -60,6 +61,8 @@ def tidy(latex: str, *, explained: bool = True) -> str:
     if explained:
         text = _EXPLAINED.sub("", text).strip()
     text = _UNDERLINED.sub(r"\1", text)
+    if found := _NUMBER_IN_TEXT.fullmatch(text):
+        text = found[1].strip()
     text = without_unit(text)
     if found := _GROUPED.fullmatch(text):
         return found.group(1) + found.group(2).replace(" ", "")

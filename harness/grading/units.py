@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-_NAMES = frozenset(  # noqa: SIM905 - a list of words reads best as one
+_NAMES = frozenset(
     """
     meter metre centimeter centimetre millimeter millimetre kilometer kilometre inch foot feet yard mile
     gram kilogram milligram pound ounce ton tonne liter litre milliliter millilitre gallon quart pint cup
@@ -18,14 +18,14 @@ _NAMES = frozenset(  # noqa: SIM905 - a list of words reads best as one
     square cubic per sq cu unit point people person man men woman women child children student boy girl way
     solution value time apple coin ticket page mark digit number integer term side vertex vertices edge face
     triangle circle card book marble ball cookie egg game hectare acre knot lightyear parsec
-    """.split()
+    """.split()  # noqa: SIM905 - words read best as words
 )
 """In the singular, in lower case."""
-_SYMBOLS = frozenset(  # noqa: SIM905
+_SYMBOLS = frozenset(
     """
     cm mm km dm nm kg mg ml mL cl dl ft lb lbs oz mi yd hr hrs min sec mph kmh kph Hz kHz MHz GHz kPa Pa MPa
     kJ MJ keV MeV GeV eV mol kW MW kV mV mA USD EUR GBP rad deg sq cu AU pc kpc Mpc ly yr Gyr Myr erg dyn
-    """.split()
+    """.split()  # noqa: SIM905 - words read best as words
 )
 """Of more than one letter: read behind a number and a blank as well, where nothing calls them text."""
 _LETTERS = frozenset("msghlLJNWVAKCF")

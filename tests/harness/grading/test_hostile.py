@@ -102,7 +102,9 @@ def test_workers_that_are_killed_from_outside_cost_their_answers_only() -> None:
                     return
                 for child in psutil.Process().children():
                     child.kill()
+                    struck.append(child)
 
+        struck: list[psutil.Process] = []
         killer = threading.Thread(target=kill_now_and_then)
         killer.start()
         golds = [f"{n}x+{n}" for n in range(2, 120)]
@@ -114,6 +116,8 @@ def test_workers_that_are_killed_from_outside_cost_their_answers_only() -> None:
             grader(["7x"], [rf"\boxed{{{time.monotonic_ns()}x}}"], [True])
         stop.set()
         killer.join()
+        # One that is still dying would take the next answer with it.
+        psutil.wait_procs(struck, timeout=20)
         assert set(states) <= {"correct", "limit"}
         assert states["limit"] <= grader.killed
         assert grader.killed > 0

@@ -15,6 +15,8 @@ from harness.grading.units import without_unit
 from prereg.sources import MathGrader as MathSpec
 
 RIGHT = [
+    ("5", r"\text{5 cm}"), ("5", r"\mathbf{5}"), ("1,2", r"x=1\text{ or }x=2"), ("e^{ix}", r"\cos x+i\sin x"),
+    (r"\sin 30^\circ", r"\frac12"), ("2x+3y=6", r"y=2-\frac{2x}{3}"), (r"\frac{1}{2}\%", "0.5"),
     ("6m", "6m"), (r"\frac{1}{m} t", r"\frac{t}{m}"), (r"\pi r^2 h", r"h\pi r^2"),
     (r"\sqrt{3}s", r"s\sqrt{3}"), ("2t+1", "1+2t"), ("y=2t", "2t=y"), ("a+b+c", "a + b + c"),
     ("a + b + c", "c+a+b"), (r"\sin^2 t", r"1-\cos^2 t"), ("x + m", "m+x"), ("5", r"5\text{ cm}"),
@@ -43,6 +45,9 @@ RIGHT = [
 ]  # fmt: skip
 
 WRONG = [
+    ("x+1", "3=x+1"),
+    (r"\sin 30^\circ", r"\sin 30"), ("x^2=4", "x=2"), ("5", "5, x>0"), ("5", r"\text{5 or 6}"),
+    (r"5\text{ wombats}", "5"), ("5", r"5\ 6"), ("25", "0.25"),
     ("6m", "6"), ("6s", "6"), ("6t", "6"), (r"\frac{1}{m} t", r"\frac{1}{m}"), (r"\pi r^2 h", r"\pi r^2"),
     ("x^2t", "x^2"), ("y=2t", "y=2"), ("2t", "2s"),
     (r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", r"\begin{pmatrix} 2 \\ 1 \end{pmatrix}"),
