@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,7 @@ PLAIN_COPIES = 3
 PLAIN_LIMIT_GIB = 9.0
 """Above this the plain way is not run; it would swap or be killed on a small machine."""
 FLAT = 1.25
-"""Allowed growth of peak memory from the fewest tokens to sixteen times as many."""
+"""Allowed growth of peak memory, and of seconds a token, from the fewest tokens to sixteen times as many."""
 
 
 class LogprobOnly(torch.autograd.Function):
@@ -90,6 +91,7 @@ def measure() -> Document:
     }
     memory = {name: [_memory(name, tokens) for tokens in MEMORY_TOKENS] for name in ("all three", "plain")}
     ours = [row["peak_gib"] for row in memory["all three"]]
+    seconds = [row["cpu_seconds"] / row["tokens"] for row in memory["all three"]]
     return {
         "what": f"vocabulary {VOCABULARY}, hidden {HIDDEN}, {TOKENS} tokens, float32, one thread",
         **found,
@@ -97,6 +99,16 @@ def measure() -> Document:
             "what": f"peak above the inputs, forward and backward, hidden {MEMORY_HIDDEN}, chunks of 1024",
             **memory,
         },
+        "table": [
+            {
+                "tokens, hidden 64": own["tokens"],
+                "peak, GiB": own["peak_gib"],
+                "peak of log_softmax, GiB": plain["peak_gib"],
+                "forward and backward, CPU s": own["cpu_seconds"],
+                "log_softmax, CPU s": plain["cpu_seconds"],
+            }
+            for own, plain in zip(memory["all three"], memory["plain"], strict=True)
+        ],
         "held": [
             *(
                 held(f"log-prob, entropy and margin over log-prob alone, {part}",
@@ -105,6 +117,8 @@ def measure() -> Document:
             ),
             held(f"peak memory at {MEMORY_TOKENS[-1]} tokens over that at {MEMORY_TOKENS[0]}",
                  ours[-1] / ours[0], at_most=FLAT),
+            held(f"seconds a token at {MEMORY_TOKENS[-1]} tokens over those at {MEMORY_TOKENS[0]}",
+                 seconds[-1] / seconds[0], at_most=FLAT),
         ],
     }  # fmt: skip
 
@@ -148,24 +162,30 @@ def one_pass(
 
 
 def _memory(name: str, tokens: int) -> Document:
-    """Peak of a fresh process above what its inputs hold, GiB."""
+    """Peak of a fresh process above what its inputs hold, GiB, and its CPU seconds."""
     expected = PLAIN_COPIES * tokens * VOCABULARY * 4 / 2**30
     if name == "plain" and expected > PLAIN_LIMIT_GIB:
-        return {"tokens": tokens, "peak_gib": None, "why": f"not run: would need some {expected:.0f} GiB"}
+        return {
+            "tokens": tokens,
+            "peak_gib": None,
+            "cpu_seconds": None,
+            "why": f"not run: would need some {expected:.0f} GiB",
+        }
     child = subprocess.run(
         [sys.executable, "-m", "benchmarks.statistics_pass", "--memory-of", name, str(tokens)],
         env=child_environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return {"tokens": tokens, "peak_gib": json.loads(child.stdout)}
+    return {"tokens": tokens, **json.loads(child.stdout)}
 
 
 def _print_peak(name: str, tokens: int) -> None:
     one_thread()
     inputs = make_inputs(tokens, MEMORY_HIDDEN)
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # start the high-water mark anew
-    before = _high_water()
+    before, started = _high_water(), time.process_time()
     one_pass(name, *inputs, backward=True)
-    print(json.dumps((_high_water() - before) / 2**20))
+    seconds = time.process_time() - started
+    print(json.dumps({"peak_gib": (_high_water() - before) / 2**20, "cpu_seconds": seconds}))
 
 
 def _high_water() -> int:

@@ -66,8 +66,14 @@ def _own_table(rows: Sequence[Document]) -> list[str]:
     if not rows:
         return []
     head = ["", f"| {' | '.join(rows[0])} |", f"|---{'|---:' * (len(rows[0]) - 1)}|"]
-    cells = [[f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
+    cells = [[_cell(value) for value in row.values()] for row in rows]
     return [*head, *(f"| {' | '.join(row)} |" for row in cells)]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "not run"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 if __name__ == "__main__":

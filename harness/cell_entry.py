@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.cells import Cell, cells_of
+from harness.cells import Cell, every_cell
 from harness.roots import StudyRoot
 from prereg.layout import StudyLayout
 from prereg.lock import read_lock
@@ -24,7 +24,7 @@ def find_cell(path: Path, run_id: str, *, exploratory: bool) -> tuple[StudyRoot,
     loaded = load_study(path)
     layout = StudyLayout.of(path)
     apart = StudyRoot.apart(loaded) if exploratory else None
-    cells = {cell.run_id: cell for cell in cells_of((apart.loaded if apart else loaded).study)}
+    cells = {cell.run_id: cell for cell in every_cell((apart.loaded if apart else loaded).study)}
     if run_id not in cells:
         raise Refused(Problem(f"the study has no run {run_id!r}", file=str(path)))
     if apart is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.folders import RunFolder
 from prereg.problems import Problem, Refused
+from prereg.reserve import every_seed
 from prereg.study import Study
 
 
@@ -25,9 +26,18 @@ class Cell:
         return f"{self.arm}.{self.model}.s{self.seed}"
 
 
-def cells_of(study: Study) -> list[Cell]:
-    """All cells, seed by seed, so that a study that is cut short has every arm of its first seeds."""
-    return [Cell(arm, model, seed) for seed in study.seeds for model in study.models for arm in study.arms]
+def cells_of(study: Study, seeds: Sequence[int] | None = None) -> list[Cell]:
+    """All cells of the study's seeds, or of `seeds`.
+
+    They come seed by seed, so that a study that is cut short has every arm of its first seeds.
+    """
+    chosen = study.seeds if seeds is None else seeds
+    return [Cell(arm, model, seed) for seed in chosen for model in study.models for arm in study.arms]
+
+
+def every_cell(study: Study) -> list[Cell]:
+    """The cells of the study's seeds, and behind them those of its reserve."""
+    return cells_of(study, every_seed(study))
 
 
 def selected(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
@@ -50,5 +60,5 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
 
 
 def finished_in(runs: Path, study: Study) -> list[str]:
-    """Ids of the cells whose runs are complete under the folder `runs`."""
-    return [cell.run_id for cell in cells_of(study) if RunFolder(runs / cell.run_id).finished]
+    """Ids of the cells, those of the reserve included, whose runs are complete under the folder `runs`."""
+    return [cell.run_id for cell in every_cell(study) if RunFolder(runs / cell.run_id).finished]

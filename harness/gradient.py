@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from harness.cells import Cell, cells_of
+from harness.cells import Cell, every_cell
 from harness.folders import write_json
 from harness.gradientfile import START, asked_words, read_predictions
 from harness.ledger.reader import read_run
@@ -91,7 +91,7 @@ def gradient_test(root: StudyRoot, asked: Asked, now: datetime) -> dict[str, Any
         "policy_digest": ready.policy.digest(),
         "study": study.id,
         "lock": root.lock,
-        "runs_begun": sum(root.folder(cell).facts.is_file() for cell in cells_of(study)),
+        "runs_begun": sum(root.folder(cell).facts.is_file() for cell in every_cell(study)),
         **found,
     }
 

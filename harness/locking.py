@@ -20,6 +20,7 @@ from prereg.layout import StudyLayout
 from prereg.lock import CodeVersion, Lock, LockedPower, make_lock, read_lock, write_lock
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import LoadedStudy, load_study
+from prereg.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +195,19 @@ def _refuse_traces(loaded: LoadedStudy, layout: StudyLayout) -> None:
             *(
                 loaded.problem(
                     f"the seed {seed} was used by an exploratory run",
-                    "seeds",
-                    loaded.study.seeds.index(seed),
+                    *_place_of_seed(loaded.study, seed),
                     hint=hint,
                 )
                 for seed in used
             )
         )
+
+
+def _place_of_seed(study: Study, seed: int) -> tuple[str, int]:
+    """Where a seed stands in the study file."""
+    if seed in study.seeds:
+        return "seeds", study.seeds.index(seed)
+    return "reserve_seeds", study.reserve_seeds.index(seed)
 
 
 def _other_lock(loaded: LoadedStudy, layout: StudyLayout) -> Path | None:

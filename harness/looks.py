@@ -44,6 +44,11 @@ def cells_until(study: Study, look: int) -> list[Cell]:
     return [cell for cell in cells_of(study) if cell.seed in first]
 
 
+def cells_within(study: Study, look: int | None) -> list[Cell]:
+    """All cells of the study, or those of a planned look. Raises Refused if the study plans no such look."""
+    return cells_of(study) if look is None else cells_until(study, look)
+
+
 def look_states(study: Study, finished: Collection[Cell]) -> tuple[LookState, ...]:
     """How far each planned look is; none in a study with a fixed number of seeds."""
     if not isinstance(study.stopping, GroupSequential):

@@ -12,15 +12,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness.cells import Cell, cells_of, finished_in, selected
+from harness.cells import Cell, every_cell, finished_in, selected
 from harness.chain import finished_runs
 from harness.exclusive import exclusive
 from harness.executors import CellCommand
 from harness.executors.local import LocalExecutor
 from harness.folders import RunFolder, read_json
-from harness.looks import cells_until
+from harness.looks import cells_within
 from harness.now import utc_now
 from harness.progress import ProgressView
+from harness.reserve import Reserve, draw, reserve_of, study_as_run
 from harness.roots import RUNNING, StudyRoot
 from harness.status import CellState, cell_state
 from harness.trials import record_trial
@@ -36,12 +37,19 @@ class StudyOutcome:
     """How `run_study` ended."""
 
     states: tuple[CellState, ...]
+    """Of the selected cells that count: a seed that was given up does not."""
     interrupted: bool
+    reserve: Reserve
+
+    @property
+    def expected(self) -> tuple[CellState, ...]:
+        """Without the cells that the plan goes without."""
+        return tuple(s for s in self.states if s.run_id not in self.reserve.missing)
 
     @property
     def failed(self) -> tuple[CellState, ...]:
-        """Cells that stopped with an error."""
-        return tuple(s for s in self.states if s.state == "failed")
+        """Expected cells that stopped with an error."""
+        return tuple(s for s in self.expected if s.state == "failed")
 
 
 def run_study(
@@ -52,20 +60,53 @@ def run_study(
     Raises Refused if the study is being run already, or plans no such look.
     """
     study = root.loaded.study
-    cells = selected(cells_of(study) if look is None else cells_until(study, look), only)
+    chosen = selected(every_cell(study), only)
+    cells_within(study, look)  # refuses a look that is not planned, before anything is written
     make_folder(root.runs)
     with exclusive(root.runs / RUNNING, f"the study {study.id}"):
         _record_missed_ends(root)
-        todo = [cell for cell in cells if not root.folder(cell).finished]
-        devices = _gpus() if study.environment.device == "cuda" else []
-        slots_needed = max(1, min(slots or slots_of(study), len(todo) or 1))
-        if root.exploratory:
-            record_trial(root.loaded, todo)
-        executor = LocalExecutor(slots_needed, devices, warm=_can_be_warm(study))
-        executor.submit([_command(root, cell) for cell in todo])
-        interrupted = _drive(root, cells, todo, executor, view)
+        _draw(root, view)
+        cells = _that_count(root, chosen, look)
+        if not cells:
+            hint = "`harness status` names the seeds that count."
+            raise Refused(Problem("--only names reserve seeds that no failure called for, or seeds that were "
+                                  "given up", hint=hint))  # fmt: skip
+        interrupted = _run_all(root, cells, slots, view)
+        # A reserve seed may fail in its turn; a cell is tried once in an invocation.
+        while not interrupted and _draw(root, view):
+            more = [cell for cell in _that_count(root, chosen, look) if cell not in cells]
+            interrupted = _run_all(root, more, slots, view)
+            cells = [*cells, *more]
+        cells = _that_count(root, chosen, look)
     states = tuple(cell_state(root.folder(cell), cell, study) for cell in cells)
-    return StudyOutcome(states, interrupted)
+    return StudyOutcome(states, interrupted, reserve_of(root))
+
+
+def _run_all(root: StudyRoot, cells: Sequence[Cell], slots: int | None, view: ProgressView) -> bool:
+    """Run those of the cells that are not finished. True if it was interrupted."""
+    study = root.loaded.study
+    missing = reserve_of(root).missing
+    todo = [cell for cell in cells if not root.folder(cell).finished and cell.run_id not in missing]
+    devices = _gpus() if study.environment.device == "cuda" else []
+    slots_needed = max(1, min(slots or slots_of(study), len(todo) or 1))
+    if root.exploratory:
+        record_trial(root.loaded, todo)
+    executor = LocalExecutor(slots_needed, devices, warm=_can_be_warm(study))
+    executor.submit([_command(root, cell) for cell in todo])
+    return _drive(root, cells, todo, executor, view)
+
+
+def _that_count(root: StudyRoot, cells: Sequence[Cell], look: int | None) -> list[Cell]:
+    """Those of the cells that the plan and its reserve have run, with `look` for that look."""
+    return [cell for cell in cells_within(study_as_run(root), look) if cell in cells]
+
+
+def _draw(root: StudyRoot, view: ProgressView) -> bool:
+    """Draw the reserve seeds that failures call for, and say so; whether there were any."""
+    found = draw(root)
+    for one in found:
+        view.say(str(one))
+    return bool(found)
 
 
 def _record_missed_ends(root: StudyRoot) -> None:

@@ -126,6 +126,13 @@ def _grid_points(study: Study) -> int:
 
 def _notes(study: Study, budgets: dict[str, float]) -> tuple[str, ...]:
     notes = []
+    if study.reserve_seeds:
+        each = len(study.arms) * len(study.models)
+        seeds, most = " and ".join(map(str, study.reserve_seeds)), each * len(study.reserve_seeds)
+        notes.append(
+            f"reserve seeds {seeds}: {most} more runs at most, {each} a seed, only "
+            "in the place of seeds of which a run fails for good; not counted above"
+        )
     if len(budgets) > 1:
         notes.append(
             "each run ends with its last budget; which one that is depends on how long the "

@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.cells import Cell, cells_of
+from harness.cells import Cell, every_cell
 from harness.chain import read_chain, verify_log
 from harness.folders import read_json, write_json
 from harness.golds import Golds, read_golds
@@ -100,7 +100,7 @@ def regrade_study(path: Path, *, which: GraderChoice = "study", exploratory: boo
         raise Refused(Problem("no benchmark of this study is graded by `math`", file=str(path), hint=hint))
     golds = read_golds(loaded, lock)
     done, passed_over = [], []
-    for cell in cells_of(loaded.study):
+    for cell in every_cell(loaded.study):
         folder = root.folder(cell)
         run = read_run(folder.path) if folder.finished else None
         if run is None:

@@ -12,38 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from harness.cells import Cell, cells_of, finished_in
-from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
-from harness.exclusive import is_held
-from harness.folders import RunFolder, read_json
+from harness.cells import Cell, every_cell
+from harness.chain import finished_runs, read_chain
+from harness.folders import read_json
 from harness.golds import read_golds
 from harness.gradientfile import gradient_tests
 from harness.ledger.duck import connect
-from harness.ledger.reader import RunLedger, last_commit, read_run
-from harness.locking import differences_from, verify_ends
+from harness.ledger.reader import last_commit
+from harness.lockfacts import made_up, root_and_lock
 from harness.looks import planned_look
 from harness.now import utc_now
 from harness.opinions import graded_again, second_opinions
 from harness.overrides import in_words, remembered
-from harness.owed import statements
 from harness.regrading import attach
-from harness.roots import RUNNING, StudyRoot
-from harness.stamping import check_receipts
+from harness.reserve import expected_cells, progress, reserve_of, study_as_run
+from harness.roots import StudyRoot
+from harness.runfacts import diverged_runs, run_fact, run_ledger
 from harness.versions import environment
 from prereg.events import LoggedEvent, append_event, read_events
 from prereg.layout import StudyLayout
-from prereg.lock import DOES_NOT_PROVE, Lock
-from prereg.problems import LockMismatch, Problem, Refused
-from prereg.source import load_study
+from prereg.problems import Problem, Refused
 from reports.inputs import (
-    AmendmentFact,
     Event,
     GradedAgain,
     LockFact,
     ReportInputs,
-    RunFact,
-    RunState,
-    Setup,
 )
 
 if TYPE_CHECKING:
@@ -86,8 +79,8 @@ def report_study(
     from reports.build import write_report
 
     now = at or utc_now()
-    root, lock_fact = _made_up(path, simulated) if simulated else _root_and_lock(path, exploratory)
-    cells = cells_of(root.loaded.study)
+    root, lock_fact = made_up(path, simulated) if simulated else root_and_lock(path, exploratory)
+    cells = expected_cells(root)
     if not any(last_commit(root.folder(cell).path) for cell in cells):
         raise Refused(
             Problem("there is nothing to report: no run has committed anything yet", file=str(root.runs),
@@ -95,9 +88,9 @@ def report_study(
         )  # fmt: skip
     finished = [cell for cell in cells if root.folder(cell).finished]
     begun = [cell for cell in cells if last_commit(root.folder(cell).path)]
-    look = planned_look(root.loaded.study, finished, begun)
+    look = planned_look(study_as_run(root), finished, begun)
     _log(root, now, len(finished), len(cells), look)
-    content = _content(root, cells, lock_fact, now)
+    content = _content(root, every_cell(root.loaded.study), lock_fact, now)
     layout = StudyLayout.of(path)
     apart = root.exploratory or root.simulated
     paths = write_report(content, folder or (root.runs / "report" if apart else layout.report))
@@ -105,12 +98,17 @@ def report_study(
 
 
 def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) -> ReportContent:
-    """The report's content. A run that finishes meanwhile moves its files; then everything is read again."""
+    """The report's content. A run that finishes meanwhile moves its files; then everything is read again.
+
+    `cells` are also those of seeds that were given up, and of the reserve.
+    """
     from reports.build import build_report
 
     log = read_events(root.events)
     for _ in range(ATTEMPTS):
-        ledgers = _ledgers(root, cells)
+        reserve = reserve_of(root)
+        given_up = {one.seed for one in reserve.drawn}
+        ledgers = {cell.run_id: run_ledger(root, cell, cell.seed in given_up) for cell in cells}
         runs = [run for run in ledgers.values() if run is not None]
         connection = connect(runs, threads=_threads())
         regrades = attach(connection, runs)
@@ -122,8 +120,11 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
             left_behind=_left_behind(cells, log.events),
         )
         with suppress(duckdb.IOException):
-            diverged = _diverged(connection)
-            facts = tuple(_run_fact(root, cell, ledgers[cell.run_id], diverged) for cell in cells)
+            diverged = diverged_runs(connection)
+            facts = tuple(
+                run_fact(root, cell, ledgers[cell.run_id], diverged, cell.run_id in reserve.missing)
+                for cell in cells
+            )
             return build_report(
                 ReportInputs(
                     study=root.loaded.study,
@@ -135,6 +136,7 @@ def _content(root: StudyRoot, cells: list[Cell], lock: LockFact, now: datetime) 
                     gradient_tests=gradient_tests(StudyLayout.of(root.loaded.path).predictions),
                     generated_at=now.strftime("%Y-%m-%d %H:%M UTC"),
                     again=_graded_again(root, cells, connection, regrades),
+                    drawn=reserve.drawn,
                 )
             )
     raise Refused(
@@ -185,108 +187,11 @@ def _left_behind(cells: list[Cell], events: Sequence[LoggedEvent]) -> tuple[str,
     return tuple(sorted(run for run in ended if run not in planned))
 
 
-def _root_and_lock(path: Path, exploratory: bool) -> tuple[StudyRoot, LockFact]:
-    layout = StudyLayout.of(path)
-    loaded = load_study(path)
-    if exploratory:
-        return StudyRoot.apart(loaded), LockFact(None)
-    chain = read_chain(layout)
-    lock = chain[-1]
-    done = finished_in(layout.runs, loaded.study)
-    damaged = verify_log(layout, chain)
-    if not damaged and not is_held(layout.runs / RUNNING):
-        damaged = verify_ends(layout, done)
-    if damaged:
-        raise LockMismatch(*damaged)
-    found = differences_from(lock, loaded)
-    breaking = tuple(str(d) for d in found if d.refuses)
-    changed = tuple(str(d) for d in found if not d.refuses)
-    receipts = check_receipts(layout, chain)
-    fact = LockFact(
-        lock.sha256, lock.created, _statements(lock), breaking, changed=changed,
-        receipts=(*(str(claim) for claim in receipts.claims), *receipts.earlier),
-        receipt_faults=tuple(str(p).replace("\n    ", " ") for p in receipts.problems),
-        receipts_open=(*receipts.unverifiable, *receipts.owed),
-        amendments=tuple(_amendment(one) for one in chain[1:]),
-        overlaps=tuple(_overlaps(lock)),
-        owed=statements(lock, layout.events),
-    )  # fmt: skip
-    return StudyRoot.locked(loaded, lock.sha256, accepted_locks(chain)), fact
-
-
-def _overlaps(lock: Lock) -> Iterator[str]:
-    for name, source in lock.sources.items():
-        if source.overlap is not None and source.overlap.matched:
-            yield (
-                f"{source.overlap.matched} of the {source.overlap.problems} problems of "
-                f"{name.removeprefix('data.benchmarks.')} are training prompts too, as the plan allows."
-            )
-
-
-def _amendment(lock: Lock) -> AmendmentFact:
-    made = lock.amends
-    assert made is not None
-    return AmendmentFact(
-        made.number, lock.created, made.reason, str(made.known), tuple(str(c) for c in made.changes),
-        made.affected, made.runs_set_aside, made.known.anything,
-    )  # fmt: skip
-
-
-def _made_up(path: Path, folder: Path | bool) -> tuple[StudyRoot, LockFact]:
-    place = folder if isinstance(folder, Path) else None
-    return StudyRoot.made_up(load_study(path), place), LockFact(None)
-
-
-def _statements(lock: Lock) -> tuple[str, ...]:
-    return (*lock.proves, *(f"Not proved. {text}" for text in DOES_NOT_PROVE))
-
-
 def _event(logged: LoggedEvent) -> Event:
     finished, planned = logged.data.get("finished"), logged.data.get("planned")
     counts = (finished, planned) if isinstance(finished, int) and isinstance(planned, int) else None
     look = logged.data.get("planned_look")
     return Event(logged.at, logged.kind, logged.summary, counts, look if isinstance(look, int) else None)
-
-
-def _ledgers(root: StudyRoot, cells: list[Cell]) -> dict[str, RunLedger | None]:
-    return {cell.run_id: read_run(root.folder(cell).path) for cell in cells}
-
-
-def _run_fact(root: StudyRoot, cell: Cell, run: RunLedger | None, diverged: frozenset[str]) -> RunFact:
-    folder: RunFolder = root.folder(cell)
-    facts = read_json(folder.facts) or {}
-    failure = read_json(folder.failure)
-    state: RunState = "planned"
-    note = None
-    if folder.finished:
-        state = "finished"
-    elif failure is not None:
-        state, note = "failed", str(failure.get("message"))
-    elif run is not None or facts:
-        state = "started"
-    recorded = facts.get("lock")
-    if facts and recorded not in (root.accepted or (root.lock,)):
-        note = f"it ran under another lock ({recorded})"
-    return RunFact(
-        cell.run_id, cell.arm, cell.model, cell.seed, state, facts.get("device_kind"),
-        run.resumes if run is not None else 0, cell.run_id in diverged, note, _setup(facts),
-    )  # fmt: skip
-
-
-def _setup(facts: dict[str, Any]) -> Setup | None:
-    """What a run recorded of its making; None before it began, and for a simulated run."""
-    if not facts or facts.get("simulated"):
-        return None
-    return Setup(
-        str(facts.get("engine", "transformers")), str(facts["device"]), bool(facts["deterministic"]),
-        int(facts["torch_threads"]), tuple(sorted(facts["packages"].items())),
-    )  # fmt: skip
-
-
-def _diverged(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Runs of which any update's loss or gradient stopped being finite."""
-    query = "SELECT DISTINCT run_id FROM updates WHERE NOT (isfinite(loss) AND isfinite(gradient_norm))"
-    return frozenset(run for (run,) in connection.sql(query).fetchall())
 
 
 def _threads() -> int:
@@ -328,6 +233,6 @@ def _log(root: StudyRoot, now: datetime, finished: int, planned: int, look: int 
 def _log_trial(layout: StudyLayout, now: datetime, summary: str) -> None:
     """A report on exploratory runs beside a lock is a look as well, until the locked runs are complete."""
     study = read_chain(layout)[-1].study
-    finished, planned = len(finished_in(layout.runs, study)), len(cells_of(study))
+    finished, planned = progress(layout, study)
     if finished < planned:
         append_event(layout.events, "look", summary, now, {"finished": finished, "planned": planned})

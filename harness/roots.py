@@ -48,6 +48,11 @@ class StudyRoot:
         return cls(loaded, layout.runs, layout.events, lock, accepted or (lock,))
 
     @classmethod
+    def of_runs(cls, loaded: LoadedStudy) -> StudyRoot:
+        """The root of a study's runs for the one who only looks at how far they are: no lock is read."""
+        return cls.locked(loaded, "")
+
+    @classmethod
     def apart(cls, loaded: LoadedStudy) -> StudyRoot:
         """The root of exploratory runs, of the study with the overrides that they were started with."""
         layout = StudyLayout.of(loaded.path)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.cells import Cell, cells_of, finished_in
+from harness.cells import Cell
 from harness.chain import read_chain
 from harness.folders import read_json
 from harness.now import utc_now
+from harness.reserve import progress
 from prereg.events import LoggedEvent, append_event, read_events
 from prereg.layout import StudyLayout
+from prereg.reserve import every_seed
 from prereg.source import LoadedStudy
 from prereg.study import Study
 
@@ -24,7 +26,8 @@ def record_trial(loaded: LoadedStudy, cells: Sequence[Cell]) -> None:
     if not cells or not layout.lock.is_file():
         return
     locked = read_chain(layout)[-1].study
-    if len(finished_in(layout.runs, locked)) == len(cells_of(locked)):
+    finished, planned = progress(layout, locked)
+    if finished == planned:
         return
     seeds = sorted({cell.seed for cell in cells})
     arms = list(dict.fromkeys(cell.arm for cell in cells))
@@ -40,11 +43,11 @@ def exploratory_runs(layout: StudyLayout) -> list[str]:
 
 
 def tried_seeds(layout: StudyLayout, study: Study) -> list[int]:
-    """Seeds of the study that its exploratory runs have used: what they would show is known."""
+    """Seeds of the study and its reserve that exploratory runs have used: what they would show is known."""
     runs = (read_json(layout.exploratory / name / "run.json") for name in _there(layout))
     used = {facts.get("seed") for facts in runs if facts is not None}
     used |= {seed for event in _trials(layout) for seed in event.data.get("seeds", [])}
-    return [seed for seed in study.seeds if seed in used]
+    return [seed for seed in every_seed(study) if seed in used]
 
 
 def _there(layout: StudyLayout) -> list[str]:

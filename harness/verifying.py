@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.cells import cells_of, finished_in
+from harness.cells import every_cell, finished_in
 from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.folders import RunFolder, read_json
 from harness.ledger.reader import content_digest, read_run
 from harness.locking import verify_ends
 from harness.owed import settle, statements
+from harness.reserve import faults
 from harness.resolving import resolve_sources
 from harness.stamping import check_receipts
 from harness.versions import code_version, environment
@@ -22,6 +23,7 @@ from prereg.layout import StudyLayout
 from prereg.lock import Lock
 from prereg.problems import LockMismatch, Refused
 from prereg.source import load_study
+from prereg.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
     problems = [str(p) for p in damaged or verify_ends(layout, done)]
     lines: list[str] = []
     finished = _finished_digests(layout)
-    for cell in cells_of(loaded.study):
+    for cell in every_cell(loaded.study):
         folder = RunFolder(layout.runs / cell.run_id)
         try:
             run = read_run(folder.path)
@@ -96,6 +98,7 @@ def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
         if logged is not None and digest != logged:
             problems.append(f"{folder.path}: its content is not what the event log recorded when it finished")
         lines.append(f"{cell.run_id}: {run.totals.updates} updates, content {digest[:16]}")
+    problems.extend(_reserve_faults(layout, loaded.study))
     problems.extend(_not_held(layout, chain, published))
     receipts = check_receipts(layout, chain)
     problems.extend(str(p) for p in receipts.problems)
@@ -109,6 +112,15 @@ def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
         (*receipts.unverifiable, *receipts.owed),
         statements(lock, layout.events),
     )
+
+
+def _reserve_faults(layout: StudyLayout, study: Study) -> Iterator[str]:
+    """Reserve seeds that were drawn or run though no failure called for them; none if the log is damaged."""
+    try:
+        events = read_events(layout.events).events
+    except LockMismatch:
+        return
+    yield from (f"{layout.events}: {fault}" for fault in faults(study, events, layout.runs))
 
 
 def _not_held(layout: StudyLayout, chain: Sequence[Lock], published: Sequence[str]) -> Iterator[str]:

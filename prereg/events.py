@@ -31,10 +31,11 @@ from prereg.problems import LockMismatch, Problem, Refused
 
 EventKind = Literal[
     "lock", "run_started", "run_resumed", "run_finished", "run_failed", "evaluated", "look", "report",
-    "amendment", "receipt", "prediction", "source", "regrade", "trial",
+    "amendment", "receipt", "prediction", "source", "regrade", "trial", "reserve",
 ]  # fmt: skip
 """`look`: results were seen before all runs were complete. `source`: the digest that the lock owed.
-`regrade`: stored texts were graded again. `trial`: exploratory runs began beside the lock."""
+`regrade`: stored texts were graded again. `trial`: exploratory runs began beside the lock.
+`reserve`: a reserve seed was drawn."""
 
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 NO_EVENT = "0" * 64

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from prereg.fields import Axis
 from prereg.hypotheses import Family, Hypothesis, PassMetric, PowerAssumption
 from prereg.namedsets import NAMED
+from prereg.planned import rules
+from prereg.reserve import every_seed
 from prereg.sources import (
     Benchmark,
     BuiltinModel,
@@ -216,7 +218,7 @@ def _arms(study: Study) -> Iterator[str]:
             after = _value(own[field]) if field in own else "(not there)"
             yield f"    - `{field}`: {after} instead of {before}"
         if arm.seed_offset:
-            moved = _listed([study.training_seed(name, seed) for seed in study.seeds])
+            moved = _listed([study.training_seed(name, seed) for seed in every_seed(study)])
             yield f"    - `seed_offset`: trains on the seeds {moved}"
         elif not fields:
             yield "    - no difference"
@@ -227,6 +229,8 @@ def _arms(study: Study) -> Iterator[str]:
         f"Runs: {_count(len(study.arms), 'arm')} x {_count(len(study.models), 'model')} x "
         f"{_count(len(study.seeds), 'seed')} = {runs}."
     )
+    for rule in rules(study):
+        yield from ("", _inline(rule))
 
 
 def _assumed(power: PowerAssumption) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from prereg.exclusions import Exclusion, Missing
 from prereg.fields import AXES, Axis, Count, Name, Positive, Section, Text
 from prereg.hypotheses import Family, Hypothesis
 from prereg.sideeffects import Control, Strata
@@ -131,6 +132,13 @@ class Study(Section):
     """The ways to train that are compared, by name."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
     """Data seeds, paired across arms."""
+    reserve_seeds: tuple[Seed, ...] = ()
+    """Seeds that are run only in the place of a seed one of whose runs failed for good, in this order: in all
+    arms and on all models. A run has failed for good when two attempts at it ended with an error. A run that
+    diverged, or came out badly, is not replaced."""
+    exclusions: tuple[Exclusion, ...] = ()
+    """Rules that leave a run's seed out by how the run was made."""
+    missing: Missing = Missing()
     stopping: Stopping = FixedSeeds()
     """When the study ends: after all seeds, or at a declared look that decides every hypothesis."""
     budget: Budget

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from prereg.reserve import with_reserve
 from reports import words
 from reports.content import ReportContent, Section
 from reports.details import read_details
@@ -14,6 +15,7 @@ from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
 from reports.ledger import read_ledger
 from reports.looks import judge_looks, look_at
+from reports.planned import as_run
 from reports.remeasured import read_again
 from reports.scores import Evidence, in_order
 from reports.sections import (
@@ -59,8 +61,10 @@ def build_report(inputs: ReportInputs) -> ReportContent:
 
     Raises Refused if the ledger lacks a view or a column, or contradicts itself.
     """
-    study = inputs.study
-    evidence = Evidence(study, in_order(study, inputs.runs), read_ledger(inputs.connection))
+    study = with_reserve(inputs.study, inputs.drawn)
+    ledger = read_ledger(inputs.connection)
+    by_plan = as_run(inputs.study, inputs.drawn, inputs.runs, ledger)
+    evidence = Evidence(study, in_order(study, inputs.runs), ledger, by_plan)
     looked = look_at(evidence)
     judged = judge_looks(study, inputs.lock, inputs.marks, [one.comparisons for one in looked])
     comparisons, stop = judged.comparisons, looks.stop_of(study, judged)
@@ -196,6 +200,7 @@ def _flags(
         found.append(
             f"{words.plural(missing, 'planned run')} could not be analysed at every budget; see the run flow."
         )
+    found.extend(flow.by_plan(evidence))
     if stop:
         found.append(stop.line)
     if diverged := tuple(run.run_id for run in evidence.runs if run.diverged):

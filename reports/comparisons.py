@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from prereg.hypotheses import Hypothesis
 from prereg.testkinds import BinomialScoreboard
 from reports.intervals import Interval, crossed, paired_t, seed_means
+from reports.leftout import left_out, missing_pairs, too_few
+from reports.missing import WorstCase, worst_case
 from reports.scores import Evidence, block_reason, problem_scores, reading
 
 Floats = NDArray[np.float64]
@@ -36,6 +38,10 @@ class Comparison:
     control_updates: tuple[int, ...] = ()
     excluded: tuple[str, ...] = ()
     """Seeds that the plan leaves out of both arms, each with the event."""
+    missing: tuple[str, ...] = ()
+    """Pairs that are missing and that the plan goes without, each in words."""
+    worst: WorstCase | None = None
+    """What the test says if the missing pairs are set against the claim."""
 
 
 def model_of(evidence: Evidence, hypothesis: Hypothesis) -> str:
@@ -87,7 +93,8 @@ def interval_of(
 def compare(evidence: Evidence, hypothesis: Hypothesis, share: float = 1.0) -> Comparison:
     """The comparison that a hypothesis registers, on every planned seed or not at all.
 
-    What the plan excludes, it excludes in pairs and by what happened to a run, whatever its score.
+    What the plan excludes, or goes without, it does in pairs and by what happened to a run, whatever its
+    score.
     """
     model = model_of(evidence, hypothesis)
     weights = evidence.study.weights(hypothesis.benchmarks)
@@ -95,11 +102,14 @@ def compare(evidence: Evidence, hypothesis: Hypothesis, share: float = 1.0) -> C
     reasons: list[str] = []
     if hypothesis.model is None and len(evidence.study.models) > 1:
         reasons.append("the study has several models and the hypothesis names none")
-    excluded = _excluded(evidence, hypothesis, model)
-    seeds = tuple(seed for seed in evidence.study.seeds if seed not in excluded)
+    excluded = left_out(evidence, hypothesis, model)
+    missing = missing_pairs(evidence, hypothesis, model, excluded)
+    seeds = tuple(seed for seed in evidence.study.seeds if seed not in excluded and seed not in missing)
     named = tuple(excluded.values())
     if len(seeds) < 2 and named:
         reasons.append(f"the plan excludes all seeds but {len(seeds)}: {'; '.join(named)}")
+    if (few := too_few(evidence, len(seeds))) is not None:
+        reasons.extend((few, *missing.values()))
     for arm in (hypothesis.treatment, hypothesis.control):
         for seed in seeds:
             found = _policy(evidence, hypothesis, model, arm, seed, tuple(weights))
@@ -107,28 +117,13 @@ def compare(evidence: Evidence, hypothesis: Hypothesis, share: float = 1.0) -> C
                 steps[arm, seed] = found
             else:
                 reasons.extend(found)
-    reasons.extend(_device_reasons(evidence, hypothesis, model))
+    reasons.extend(_device_reasons(evidence, hypothesis, model, seeds))
     if not reasons:
         reasons.extend(_problem_reasons(evidence, hypothesis, steps, tuple(weights)))
     if reasons:
         return Comparison(hypothesis.id, tuple(reasons), excluded=named)
-    return replace(_complete(evidence, hypothesis, steps, weights, seeds, share), excluded=named)
-
-
-def _excluded(evidence: Evidence, hypothesis: Hypothesis, model: str) -> dict[int, str]:
-    """The seeds that an event of either run excludes, with the first such event in words."""
-    rule = hypothesis.intercurrent
-    found: dict[int, str] = {}
-    for seed in evidence.study.seeds:
-        for arm in (hypothesis.treatment, hypothesis.control):
-            fact = evidence.run(model, arm, seed)
-            if fact is None:
-                continue
-            if rule.divergence == "exclude_pair" and fact.diverged:
-                found.setdefault(seed, f"seed {seed}: {arm} diverged")
-            if rule.crash == "exclude_pair" and fact.state == "failed":
-                found.setdefault(seed, f"seed {seed}: {arm} failed")
-    return found
+    complete = _complete(evidence, hypothesis, steps, weights, seeds, len(missing), share)
+    return replace(complete, excluded=named, missing=tuple(missing.values()))
 
 
 def _policy(
@@ -149,12 +144,14 @@ def _policy(
     return fact.run_id, at.step
 
 
-def _device_reasons(evidence: Evidence, hypothesis: Hypothesis, model: str) -> list[str]:
+def _device_reasons(
+    evidence: Evidence, hypothesis: Hypothesis, model: str, seeds: tuple[int, ...]
+) -> list[str]:
     if hypothesis.matched_on != "device_seconds":
         return []
     kinds: set[str] = set()
     for arm in (hypothesis.treatment, hypothesis.control):
-        for fact in evidence.runs_of(model, arm):
+        for fact in (run for run in evidence.runs_of(model, arm) if run.seed in seeds):
             kinds.update(evidence.ledger.device_kinds.get(fact.run_id, ()))
             kinds.update([fact.device_kind] if fact.device_kind else [])
     if len(kinds) < 2:
@@ -184,6 +181,7 @@ def _complete(
     steps: dict[tuple[str, int], tuple[str, int]],
     weights: dict[str, float],
     seeds: tuple[int, ...],
+    missing: int,
     share: float,
 ) -> Comparison:
     def scores(arm: str, benchmark: str) -> Floats:
@@ -194,16 +192,22 @@ def _complete(
     controls = [scores(hypothesis.control, name) for name in weights]
     blocks = [one - other for one, other in zip(treated, controls, strict=True)]
     shares = list(weights.values())
-    over = hypothesis.over_problems
+
+    def registered(differences: Sequence[Floats]) -> Interval:
+        over = hypothesis.over_problems
+        return interval_of(hypothesis, differences, shares, over_problems=over, share=share)
+
+    other = not hypothesis.over_problems
     return Comparison(
         hypothesis.id,
         (),
-        effect=interval_of(hypothesis, blocks, shares, over_problems=over, share=share),
-        other=interval_of(hypothesis, blocks, shares, over_problems=not over, share=share),
+        effect=registered(blocks),
+        other=interval_of(hypothesis, blocks, shares, over_problems=other, share=share),
         seeds=seeds,
         per_seed=tuple(float(value) for value in seed_means(blocks, shares)),
         treatment_mean=float(seed_means(treated, shares).mean()),
         control_mean=float(seed_means(controls, shares).mean()),
         treatment_updates=tuple(steps[hypothesis.treatment, seed][1] for seed in seeds),
         control_updates=tuple(steps[hypothesis.control, seed][1] for seed in seeds),
+        worst=worst_case(hypothesis, blocks, shares, seeds, missing, registered),
     )

@@ -10,9 +10,11 @@ from prereg.hypotheses import Hypothesis
 from prereg.study import Study
 from prereg.testkinds import BinomialScoreboard, SignFlip, WildBootstrap
 from reports.comparisons import Comparison
-from reports.inference import Tails, p_against, p_of_claim, t_tails
+from reports.inference import Tails, p_against, p_of_claim
+from reports.missing import WorstCase
 from reports.scoreboard import Score, score_of
 from reports.signflip import sign_flip_tails
+from reports.tails import registered_tails
 from reports.wildbootstrap import enumerated, wild_bootstrap_tails
 
 
@@ -51,10 +53,7 @@ def decide(study: Study, hypothesis: Hypothesis, comparisons: Mapping[str, Compa
     comparison = comparisons[hypothesis.id]
     if comparison.reasons or comparison.effect is None:
         return Decision(nan, nan, comparison.reasons)
-    tails = t_tails(comparison.effect)
-    # Seeds that gave one and the same difference did not act: that is no evidence by any test.
-    if isinstance(hypothesis.test, SignFlip) and not isnan(comparison.effect.se):
-        tails = sign_flip_tails(comparison.per_seed)
+    tails = registered_tails(hypothesis, comparison.effect, comparison.per_seed)
     return Decision(
         p_of_claim(tails, hypothesis.direction, hypothesis.bound),
         p_against(tails, hypothesis.direction, hypothesis.bound),
@@ -64,14 +63,24 @@ def decide(study: Study, hypothesis: Hypothesis, comparisons: Mapping[str, Compa
 def sensitivity(
     study: Study, hypothesis: Hypothesis, comparison: Comparison
 ) -> tuple[SensitivityResult, ...]:
-    """The p of the claim by each test of the hypothesis's `sensitivity` list, over seeds."""
+    """The p of the claim by each test of the hypothesis's `sensitivity` list, over seeds; before them that of
+    the registered test with the missing pairs set against the claim, where the plan goes without them."""
     if comparison.effect is None or isnan(comparison.effect.se):
         return ()
-    found = []
+    found = [] if comparison.worst is None else [_with_missing(comparison.worst)]
     for test in hypothesis.sensitivity:
         tails, name = _beside(study, hypothesis, test, comparison.per_seed)
         found.append(SensitivityResult(name, p_of_claim(tails, hypothesis.direction, hypothesis.bound)))
     return tuple(found)
+
+
+def _with_missing(worst: WorstCase) -> SensitivityResult:
+    pairs = "the missing pair" if worst.pairs == 1 else f"each of the {worst.pairs} missing pairs"
+    return SensitivityResult(
+        f"the registered test with {pairs} as the worst of the others (seed {worst.seed}: "
+        f"{worst.difference:+.1f} points)",
+        worst.p,
+    )
 
 
 def _beside(

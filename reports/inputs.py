@@ -7,7 +7,11 @@ from typing import Literal
 
 import duckdb
 
+from prereg.reserve import Replacement
 from prereg.study import Study
+
+MOST_OF_A_NOTE = 160
+"""Characters of a run's note that a sentence takes up; the table of runs has all of it."""
 
 RunState = Literal["planned", "started", "finished", "failed"]
 
@@ -41,6 +45,15 @@ class RunFact:
     diverged: bool = False
     note: str | None = None
     setup: Setup | None = None
+    for_good: bool = False
+    """Whether a failed run is not tried again."""
+
+    @property
+    def why(self) -> str:
+        """The first line of its note in brackets, for the end of a sentence; empty without one."""
+        first = next(iter((self.note or "").splitlines()), "")
+        cut = first if len(first) <= MOST_OF_A_NOTE else f"{first[:MOST_OF_A_NOTE]}..."
+        return f" ({cut})" if cut else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +221,5 @@ class ReportInputs:
     """Stored gradient tests, oldest first."""
     again: GradedAgain = GradedAgain()
     """What was graded a second time."""
+    drawn: tuple[Replacement, ...] = ()
+    """Reserve seeds that took the places of others, in the order in which they were drawn."""

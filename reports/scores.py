@@ -16,6 +16,7 @@ from reports import curves, metrics
 from reports.cells import Cell
 from reports.inputs import RunFact
 from reports.ledger import Checkpoint, Ledger, Reading
+from reports.planned import AsRun
 
 Floats = NDArray[np.float64]
 
@@ -25,9 +26,12 @@ class Evidence:
     """The plan, the runs and the ledger together: what every table is computed from."""
 
     study: Study
+    """With the seeds that count: where a reserve seed was drawn, it stands in the place of the other."""
     runs: tuple[RunFact, ...]
     """Planned runs only, in the plan's order: model, arm, seed."""
     ledger: Ledger
+    as_run: AsRun = field(default_factory=AsRun)
+    """What became of the plan by its own rules."""
     _reasons: dict[tuple[str, int, str], str | None] = field(default_factory=dict, repr=False, compare=False)
     """What `block_reason` has found: every table asks it of every policy."""
 

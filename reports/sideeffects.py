@@ -11,6 +11,7 @@ from prereg.fields import Axis
 from prereg.sideeffects import EVALUATED, Control
 from reports.comparisons import Comparison, model_of
 from reports.inputs import RunFact
+from reports.leftout import is_missing
 from reports.scores import Evidence, reading
 
 Finding = Literal["kept", "broken", "not measured"]
@@ -122,7 +123,7 @@ def _check(
 def _value(evidence: Evidence, control: Control, model: str, arm: str, axis: Axis | None) -> float:
     """Mean over the seeds' runs; NaN unless every planned seed has a value.
 
-    A run that some hypothesis leaves out by its plan (failed, diverged) is left out here as well.
+    A run that the plan leaves out of a comparison (by a rule, failed, diverged) is left out here as well.
     """
     runs = evidence.runs_of(model, arm)
     if len(runs) < len(evidence.study.seeds):
@@ -139,10 +140,14 @@ def _value(evidence: Evidence, control: Control, model: str, arm: str, axis: Axi
 
 def _left_out(evidence: Evidence, run: RunFact) -> bool:
     rules = [hypothesis.intercurrent for hypothesis in evidence.study.hypotheses]
-    return any(
-        (rule.divergence == "exclude_pair" and run.diverged)
-        or (rule.crash == "exclude_pair" and run.state == "failed")
-        for rule in rules
+    return (
+        is_missing(evidence, run)
+        or run.run_id in evidence.as_run.excluded
+        or any(
+            (rule.divergence == "exclude_pair" and run.diverged)
+            or (rule.crash == "exclude_pair" and run.state == "failed")
+            for rule in rules
+        )
     )
 
 

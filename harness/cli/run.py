@@ -167,10 +167,13 @@ def run(
         emit({
             "runs": [s.to_json() for s in outcome.states], "folder": str(root.runs),
             "exploratory": exploratory, "interrupted": outcome.interrupted,
+            "reserve": outcome.reserve.to_json(),
         })  # fmt: skip
     else:
+        for line in outcome.reserve.lines():
+            note(line)
         note(f"{finished} of {len(outcome.states)} runs finished in {root.runs}")
-        if finished < len(outcome.states):
+        if finished < len(outcome.expected):
             note("give the same command again to go on")
         elif not exploratory:
             note("next: harness report")
@@ -191,34 +194,28 @@ def status(study: Path | None = None, *, exploratory: bool = False, json: bool =
     json
         Print one JSON document.
     """
-    from harness.cells import cells_of
-    from harness.folders import RunFolder
     from harness.looks import look_states
-    from harness.overrides import overridden, remembered
+    from harness.reserve import reserve_of, standing_cells, study_as_run
+    from harness.roots import StudyRoot
     from harness.status import cell_state
-    from prereg.layout import StudyLayout, find_study
+    from prereg.layout import find_study
     from prereg.source import load_study
 
-    path = study or find_study()
-    layout = StudyLayout.of(path)
-    loaded = load_study(path)
-    if exploratory:
-        loaded = overridden(loaded, remembered(path))
-    root = layout.exploratory if exploratory else layout.runs
-    states = [
-        cell_state(RunFolder(root / cell.run_id), cell, loaded.study) for cell in cells_of(loaded.study)
-    ]
-    finished = [cell for cell in cells_of(loaded.study) if RunFolder(root / cell.run_id).finished]
-    looks = look_states(loaded.study, finished)
+    loaded = load_study(study or find_study())
+    root = StudyRoot.apart(loaded) if exploratory else StudyRoot.of_runs(loaded)
+    cells, reserve = standing_cells(root), reserve_of(root)
+    states = [cell_state(root.folder(cell), cell, root.loaded.study) for cell in cells]
+    looks = look_states(study_as_run(root), [cell for cell in cells if root.folder(cell).finished])
     if json:
         planned = {"looks": [one.to_json() for one in looks]} if looks else {}
-        emit({"runs": [s.to_json() for s in states], "folder": str(root)} | planned)
+        document = {"runs": [s.to_json() for s in states], "folder": str(root.runs)}
+        emit(document | {"reserve": reserve.to_json()} | planned)
         return
     width = max(len(s.run_id) for s in states)
     for s in states:
         line = f"{s.run_id:<{width}}  {s.state:<8}  {s.fraction:>4.0%}  {s.updates:>7,} updates"
         print(f"{line}  {s.generated_tokens:>12,} tokens" + (f"  {s.message}" if s.message else ""))
-    for one in looks:
+    for one in (*looks, *reserve.lines()):
         print(one)
 
 

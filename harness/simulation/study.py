@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.cells import Cell, cells_of
-from harness.looks import cells_until
+from harness.cells import Cell
+from harness.looks import cells_within
 from harness.orchestrate import make_folder
+from harness.reserve import study_as_run
 from harness.roots import StudyRoot
 from harness.simulation.tables import DEVICE, Rows, tables_of
 from harness.simulation.training import train
@@ -67,7 +68,7 @@ def simulate_study(
     check(loaded, powered=False)
     study = loaded.study
     truth = load_truth(truth_path, study)
-    cells = cells_of(study) if look is None else cells_until(study, look)
+    cells = cells_within(study, look)
     ids = {
         name: [item.id for item in load_task(b.source, loaded.folder).items]
         for name, b in study.data.benchmarks.items()
@@ -79,15 +80,11 @@ def simulate_study(
     world = World.of(truth, study.id, {name: len(found) for name, found in ids.items()})
     rows = {name: Rows.of(found, study.data.benchmarks[name].samples) for name, found in ids.items()}
     maker = _Maker(root, world, rows, digest)
-    workers = min(_cores(), max(1, len(cells) // _AT_ONCE))
-    if workers == 1:
-        made = [maker(cell) for cell in cells]
-    else:
-        context = multiprocessing.get_context(
-            "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-        )
-        with ProcessPoolExecutor(workers, context, _take, (maker,)) as pool:
-            made = list(pool.map(_make, cells, chunksize=_AT_ONCE))
+    made = _make_all(maker, cells)
+    # Runs that crash call for reserve seeds, whose runs may crash as well.
+    while more := [cell for cell in cells_within(study_as_run(root), look) if cell not in cells]:
+        made += _make_all(maker, more)
+        cells += more
     steps = _mean_steps(cells, [one[1] for one in made])
     result = SimulatedStudy(
         str(root.runs), len(cells), sum(one[0] for one in made), digest,
@@ -116,6 +113,18 @@ class _Maker:
         write_run(self._root.folder(cell), cell.run_id, tables, run.updates, facts, crash)
         samples = len(tables["samples"]) if "samples" in tables else 0
         return samples, {reading.axis: reading.step for reading in run.readings}
+
+
+def _make_all(maker: _Maker, cells: list[Cell]) -> list[tuple[int, dict[str, int]]]:
+    """What `maker` returns of each cell, made on all cores."""
+    workers = min(_cores(), max(1, len(cells) // _AT_ONCE))
+    if workers == 1:
+        return [maker(cell) for cell in cells]
+    context = multiprocessing.get_context(
+        "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+    )
+    with ProcessPoolExecutor(workers, context, _take, (maker,)) as pool:
+        return list(pool.map(_make, cells, chunksize=_AT_ONCE))
 
 
 _maker: _Maker | None = None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from prereg.hypotheses import Hypothesis, PassMetric
 from prereg.problems import Problem
+from prereg.reserve import every_seed
 from prereg.source import LoadedStudy
 from prereg.sources import Benchmark, BuiltinTask
 
@@ -157,13 +158,14 @@ def seeds_are_fresh(loaded: LoadedStudy) -> Iterator[Problem]:
 
 
 def offsets_reach_other_seeds(loaded: LoadedStudy) -> Iterator[Problem]:
-    """An A/A arm trains on seeds of its own: not those of the study or of a pilot, and such as exist."""
+    """An A/A arm trains on seeds of its own, which exist: none of the study, its reserve or a pilot."""
     study = loaded.study
     for name, arm in study.arms.items():
         if arm.seed_offset == 0:
             continue
-        shifted = {study.training_seed(name, seed) for seed in study.seeds}
-        taken = sorted(shifted & {*study.seeds, *study.data_status.pilot_seeds})
+        own = every_seed(study)
+        shifted = {study.training_seed(name, seed) for seed in own}
+        taken = sorted(shifted & {*own, *study.data_status.pilot_seeds})
         if taken:
             message = f"with its offset the arm `{name}` trains on the seed {taken[0]}, which is used already"
             hint = "Choose an offset beyond the seeds of the study and its pilots, such as 1000."

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from prereg.hypotheses import Hypothesis
 from prereg.lock import Lock
+from prereg.planned import exclusion_words, reserve_words
 from prereg.show import AXIS_WORDS
 from prereg.study import Study
 
@@ -83,11 +84,27 @@ def measured(study: Study, hypothesis: Hypothesis) -> str:
 def runs_planned(study: Study) -> str:
     """How many runs, and why so many."""
     arms, models, seeds = len(study.arms), len(study.models), len(study.seeds)
-    return (
+    text = (
         f"{_count(arms * models * seeds, 'run')}: {_count(arms, 'arm')} x {_count(models, 'model')} x "
         f"{_count(seeds, 'training seed')} "
         f"({', '.join(map(str, study.seeds))}), paired across arms. The unit of replication is the seed."
     )
+    return f"{text} {reserve_words(study)}".rstrip()
+
+
+def left_out(study: Study) -> str:
+    """Which runs are left out, by which rules."""
+    rules = [h.intercurrent for h in study.hypotheses]
+    diverged = any(rule.divergence == "exclude_pair" for rule in rules)
+    unless = ", unless the analysis of a hypothesis leaves its seed out" if diverged else ""
+    lines = [
+        f"No run is excluded for its score. A run whose loss stops being finite stays, and is named{unless}. "
+        "One that is cut off is resumed. An answer that is cut at its cap counts as wrong."
+    ]
+    if any(rule.crash == "exclude_pair" for rule in rules):
+        lines.append("- The analysis of a hypothesis leaves out the seed of a run that failed for good.")
+    lines += [f"- Left out of both arms by {exclusion_words(rule)}." for rule in study.exclusions]
+    return "\n".join(lines)
 
 
 def _count(number: int, noun: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prereg.exports.answers import Answer, about_the_lock, data_seen, measured, runs_planned
+from prereg.exports.answers import Answer, about_the_lock, data_seen, left_out, measured, runs_planned
 from prereg.lock import Lock
+from prereg.planned import missing_words
 from prereg.show import part_of_plan
 from prereg.stopping import stopping_rule
 from prereg.study import Study
@@ -37,11 +38,7 @@ def _answers(study: Study, lock: Lock | None) -> Iterator[tuple[str, str]]:
     yield "5) Exactly which analyses?", part_of_plan(study, "claims")
     yield (
         "6) Outliers, and rules for excluding observations",
-        (
-            "No run is excluded for its results. A run that diverges stays, and is named; one that "
-            "is cut off is resumed; an answer cut at its cap is wrong. A comparison that lacks a "
-            "planned run is inadmissible."
-        ),
+        f"{left_out(study)}\n{missing_words(study.missing)}",
     )
     yield (
         "7) How many observations, or what determines the sample size?",

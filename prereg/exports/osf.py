@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prereg.exports.answers import Answer, about_the_lock, data_seen, measured, runs_planned
+from prereg.exports.answers import Answer, about_the_lock, data_seen, left_out, measured, runs_planned
 from prereg.lock import Lock
+from prereg.planned import missing_words
 from prereg.show import part_of_plan
 from prereg.stopping import stopping_rule
 from prereg.study import Study
@@ -99,20 +100,8 @@ def _analysis(study: Study) -> Iterator[tuple[str, str]]:
     alphas = [f"- {h.id}: alpha {h.alpha:g}, {_direction(h.direction)}" for h in study.hypotheses]
     families = [f"- Family {name}: {f.method}, alpha {f.alpha:g}" for name, f in study.families.items()]
     yield "Inference criteria", "\n".join([*alphas, *families]) or "No test is made."
-    yield (
-        "Data exclusion",
-        (
-            "No run is excluded for its results. A run whose loss stops being finite stays, and is "
-            "named. An answer that is cut at its cap counts as wrong."
-        ),
-    )
-    yield (
-        "Missing data",
-        (
-            "A comparison that lacks a planned run, a reading or a grade is inadmissible; it is "
-            "never decided on what happens to be there."
-        ),
-    )
+    yield "Data exclusion", left_out(study)
+    yield "Missing data", missing_words(study.missing)
     yield "Exploratory analysis", "\n".join(f"- {text}" for text in study.exploratory) or "None is planned."
 
 

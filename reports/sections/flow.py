@@ -8,7 +8,8 @@ from prereg.fields import Axis
 from reports import words
 from reports.content import Block, Column, Listing, Prose, Section, Table, Value
 from reports.inputs import RunFact
-from reports.ledger import Reading
+from reports.ledger import Reading, total
+from reports.planned import drawn_words
 from reports.scores import Evidence, block_reason, reading
 from reports.sections.common import groups, moments, step_at, with_model
 
@@ -24,6 +25,11 @@ def build(evidence: Evidence, unneeded: Collection[int] = ()) -> Section:
     ]
     if reasons := open_reasons(evidence, unneeded):
         blocks[2:2] = [Prose("Why a run is not analysed at every budget:"), Listing(reasons)]
+    if planned := by_plan(evidence):
+        blocks[1:1] = [
+            Prose("What the plan's own rules called for, which is no deviation:"),
+            Listing(planned),
+        ]
     return Section("runs", "From planned to analysed", tuple(blocks))
 
 
@@ -53,9 +59,35 @@ def read_at_the_start(evidence: Evidence) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def by_plan(evidence: Evidence) -> tuple[str, ...]:
+    """What the plan's rules on reserve seeds and exclusions did, a sentence each."""
+    done = evidence.as_run
+    drawn = [f"As planned, {drawn_words(one, done.given_up)}." for one in done.drawn]
+    excluded = [f"As planned, {run} is left out by {found}." for run, found in _excluded(evidence)]
+    spent = [_spent(evidence)] if done.given_up else []
+    return (*drawn, *spent, *excluded)
+
+
+def _spent(evidence: Evidence) -> str:
+    """What runs cost that no table counts, since a reserve seed took the place of theirs."""
+    runs = {run.run_id for run in evidence.as_run.given_up}
+    cost = total(one for (run, _, _), one in evidence.ledger.costs.items() if run in runs)
+    return (
+        f"The runs that were given up had generated {cost.generated_tokens:,} tokens in "
+        f"{words.number(cost.device_seconds)} device-seconds, which no table counts."
+    )
+
+
+def _excluded(evidence: Evidence) -> list[tuple[str, str]]:
+    """The planned runs that an exclusion leaves out, each with the rule."""
+    found = evidence.as_run.excluded
+    return [(run.run_id, found[run.run_id]) for run in evidence.runs if run.run_id in found]
+
+
 def unplanned(evidence: Evidence) -> tuple[str, ...]:
     """Runs in the ledger that the study does not plan."""
-    return tuple(sorted(evidence.ledger.run_ids - {run.run_id for run in evidence.runs}))
+    known = {run.run_id for run in (*evidence.runs, *evidence.as_run.given_up)}
+    return tuple(sorted(evidence.ledger.run_ids - known))
 
 
 def _state_reason(run: RunFact) -> list[str]:
@@ -87,7 +119,7 @@ def _flow(evidence: Evidence, unneeded: Collection[int]) -> Table:
         (
             *(
                 Column(key, key.capitalize(), "integer")
-                for key in ("planned", "started", "finished", "analysed", "diverged")
+                for key in ("planned", "started", "finished", "analysed", "excluded", "diverged")
             ),
             *((Column("not_needed", "Not needed", "integer"),) if unneeded else ()),
         ),
@@ -99,6 +131,7 @@ def _flow(evidence: Evidence, unneeded: Collection[int]) -> Table:
             sum(run.state != "planned" for run in group.runs),
             sum(run.state == "finished" for run in group.runs),
             sum(analysed(evidence, run) for run in group.runs),
+            sum(run.run_id in evidence.as_run.excluded for run in group.runs),
             sum(run.diverged for run in group.runs),
             *((len(unneeded),) if unneeded else ()),
         )
@@ -109,8 +142,9 @@ def _flow(evidence: Evidence, unneeded: Collection[int]) -> Table:
         "Run flow",
         columns,
         tuple(rows),
-        "Analysed: read and completely graded at the start and at every budget. Diverged runs stay in every "
-        "table; a hypothesis may leave their seeds out, if its plan says so."
+        "Analysed: read and completely graded at the start and at every budget. Excluded: left out of every "
+        "hypothesis by a rule on how runs are made. Diverged runs stay in every table; a hypothesis may "
+        "leave their seeds out, if its plan says so. Seeds whose places reserve seeds took do not count."
         + (
             " Not needed: of seeds after the look at which the study stopped, as planned." if unneeded else ""
         ),
@@ -128,8 +162,12 @@ def _runs(evidence: Evidence, unneeded: Collection[int]) -> Table:
         Column("device", "Device"),
         Column("interruptions", "Interruptions", "integer"),
         Column("diverged", "Diverged"),
+        Column("by_plan", "By the plan"),
         Column("note", "Note"),
     )
+    by = {one.seed: f"reserve seed {one.by} took its place" for one in evidence.as_run.drawn}
+    reserve = {one.by: f"in the place of seed {one.seed}" for one in evidence.as_run.drawn}
+    excluded = {run: f"left out by {found}" for run, found in _excluded(evidence)}
     rows: list[tuple[Value, ...]] = [
         (
             run.run_id,
@@ -137,13 +175,14 @@ def _runs(evidence: Evidence, unneeded: Collection[int]) -> Table:
             run.model,
             run.seed,
             run.state,
-            "yes" if analysed(evidence, run) else "no",
+            "yes" if run.seed not in by and analysed(evidence, run) else "no",
             run.device_kind,
             run.interruptions,
             "yes" if run.diverged else "no",
+            by.get(run.seed) or excluded.get(run.run_id) or reserve.get(run.seed, ""),
             run.note or ("not needed: the study stopped as planned" if run.seed in unneeded else ""),
         )
-        for run in evidence.runs
+        for run in (*evidence.runs, *evidence.as_run.given_up)
     ]
     return Table("runs", "Every run", columns, tuple(rows), collapsed=True)
 

@@ -81,7 +81,7 @@ def result(
         family=hypothesis.family,
         word=verdict.word,
         outcome=verdict.outcome,
-        reasons=verdict.reasons,
+        reasons=(*verdict.reasons, *comparison.missing),
         sentence=_sentence(evidence, hypothesis, comparison, verdict, look),
         means=_means(hypothesis, comparison),
         measured=_measured(evidence, hypothesis),
@@ -178,7 +178,9 @@ def _estimand(evidence: Evidence, hypothesis: Hypothesis, comparison: Comparison
 
 
 def _left_out(comparison: Comparison) -> str:
-    return f" Left out by the plan: {'; '.join(comparison.excluded)}." if comparison.excluded else ""
+    """What the comparison does without, each by name."""
+    out = f" Left out by the plan: {'; '.join(comparison.excluded)}." if comparison.excluded else ""
+    return f"{out} On the complete pairs: {'; '.join(comparison.missing)}." if comparison.missing else out
 
 
 def _test(evidence: Evidence, hypothesis: Hypothesis, verdict: Verdict) -> str:

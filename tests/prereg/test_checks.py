@@ -11,6 +11,7 @@ from prereg.checks import budgets, families, hypotheses, methods, names, power, 
 from prereg.problems import Refused
 from prereg.source import load_study
 from tests.prereg.decision_refusals import DECISION_REFUSALS
+from tests.prereg.reserve_refusals import RESERVE_REFUSALS
 from tests.prereg.sideeffect_refusals import SIDE_EFFECT_REFUSALS
 from tests.prereg.stopping_refusals import STOPPING_REFUSALS, looks
 from tests.prereg.studies import STUDY, changed, line_of, loaded
@@ -267,6 +268,7 @@ REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
     ),
     *DECISION_REFUSALS,
     *SIDE_EFFECT_REFUSALS,
+    *RESERVE_REFUSALS,
     *STOPPING_REFUSALS,
 ]
 
