@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.devices import Device
-from harness.plan import evaluations_of
+from harness.plan import evaluations_at
 from harness.shapes import Shape
 from prereg.rewards import Continuations, ImplicitPrmReward, StepValues, UniformBoundaries
 from prereg.study import Study
@@ -60,6 +60,8 @@ class ArmForecast:
     """Until the last budget is reached."""
     generated_tokens: int
     train_hours: float
+    evaluations: int
+    """Of the start, at the budgets, and along the grid until the last budget."""
     evaluation_hours: float
     ledger_bytes: int
 
@@ -99,7 +101,8 @@ def forecast(
         "train_flops": operations + 2 * shape.weights * tokens,
     }
     updates = max(int(-(-budget // per_update[axis])) for axis, budget in study.budget.declared().items())
-    evaluation_tokens = evaluations_of(study) * sum(
+    evaluations = evaluations_at(study, updates, int(updates * tokens))
+    evaluation_tokens = evaluations * sum(
         problems[name] * one.samples * max(1.0, assumed.length_share * one.max_new_tokens)
         for name, one in study.data.benchmarks.items()
     )
@@ -109,7 +112,7 @@ def forecast(
     )
     return ArmForecast(
         arm, model, len(study.seeds), updates, int(updates * tokens), updates * seconds / 3600,
-        evaluation / 3600, int(LEDGER_BYTES_A_TOKEN * updates * tokens),
+        evaluations, evaluation / 3600, int(LEDGER_BYTES_A_TOKEN * updates * tokens),
     )  # fmt: skip
 
 

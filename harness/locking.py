@@ -11,6 +11,7 @@ from harness.chain import accepted_locks, finished_runs, read_chain, verify_log
 from harness.now import utc_now
 from harness.owed import needed_here, settle
 from harness.resolving import Resolved, resolve_sources
+from harness.tasks.resolve import declared_size
 from harness.trials import exploratory_runs, tried_seeds
 from harness.versions import code_version, environment
 from prereg.checks import check
@@ -76,8 +77,11 @@ def power_of_plan(loaded: LoadedStudy, resolved: Resolved) -> dict[str, LockedPo
     """The simulated power of every hypothesis with assumptions. Raises Refused where it is too low."""
     from harness.powering import locked_power  # here, so that a run does not load the analysis
 
-    sizes = {name: resolved.sources[f"data.benchmarks.{name}"].items for name in loaded.study.data.benchmarks}
-    power, problems = locked_power(loaded, {name: size or 0 for name, size in sizes.items()})
+    sizes = {
+        name: resolved.sources[f"data.benchmarks.{name}"].items or declared_size(benchmark.source)
+        for name, benchmark in loaded.study.data.benchmarks.items()
+    }
+    power, problems = locked_power(loaded, sizes)
     if problems:
         raise Refused(*problems)
     return power

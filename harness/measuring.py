@@ -11,7 +11,7 @@ from typing import Any
 from harness.cells import Cell
 from harness.evaluation import BenchmarkTask, evaluate
 from harness.meter import Cost, Spent
-from harness.plan import evaluations_of
+from harness.plan import evaluations_at
 from harness.preparing import prepare_cell
 from prereg.study import Study
 
@@ -38,6 +38,8 @@ class MeasuredArm:
     """The budget that is reached last."""
     generated_tokens: int
     train_device_seconds: float
+    evaluations: int
+    """Of the start, at the budgets, and along the grid until the last budget."""
     evaluation_seconds: float
     """Wall seconds of all evaluations of a run."""
     wall_seconds: float
@@ -82,8 +84,8 @@ def measure_arm(study: Study, study_folder: Path, arm: str, model: str) -> Measu
     last = max(needed, key=lambda axis: needed[axis])
     updates = needed[last]
     share = updates / cost.updates
-    evaluations = evaluations_of(study)
     tokens = once.generated_tokens + int(cost.generated_tokens * share)
+    evaluations = evaluations_at(study, updates, tokens)
     return MeasuredArm(
         arm=arm,
         model=model,
@@ -92,6 +94,7 @@ def measure_arm(study: Study, study_folder: Path, arm: str, model: str) -> Measu
         last_axis=last,
         generated_tokens=tokens,
         train_device_seconds=once.device_seconds + cost.device_seconds * share,
+        evaluations=evaluations,
         evaluation_seconds=evaluation * evaluations,
         wall_seconds=once_wall + wall * share + evaluation * evaluations,
         ledger_bytes=int(BYTES_PER_TOKEN * (tokens + samples_tokens * evaluations)),

@@ -16,6 +16,11 @@ from prereg.trainer import LoraAdapter
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "spiece.model")
 
+LONG_PROMPT_HINT = (
+    "lower max_new_tokens, or leave long problems out with `max_characters` at their source (files, Hub and "
+    "named sets)"
+)
+
 LONGEST = 8
 """Prompts, the longest by characters, whose tokens are counted."""
 
@@ -88,7 +93,7 @@ def _too_long(
 ) -> Iterator[Problem]:
     """A prompt that with its cap of new tokens would run past the positions that the model knows."""
     model = loaded.study.models[name]
-    positions = _positions(folder)
+    positions = positions_of(folder)
     if positions is None or model.chat_template or not (folder / "tokenizer.json").is_file():
         return
     from tokenizers import Tokenizer
@@ -98,18 +103,21 @@ def _too_long(
         text = model.prompt_template.replace("{problem}", problem)
         tokens = len(tokenizer.encode(text).ids)
         if tokens + cap > positions:
-            yield loaded.problem(
-                f"the prompt {text[:40]!r} has {tokens} tokens, which with max_new_tokens {cap} is more than "
-                f"the {positions} positions of the model {name}",
-                "models",
-                name,
-                at_key=True,
-                hint="lower max_new_tokens, or leave out long prompts",
-            )
+            yield too_long(loaded, name, text, tokens, cap, positions)
             return
 
 
-def _positions(folder: Path) -> int | None:
+def too_long(loaded: LoadedStudy, name: str, text: str, tokens: int, cap: int, positions: int) -> Problem:
+    """The refusal of a prompt of `tokens` tokens that leaves no room for `cap` new ones."""
+    message = (
+        f"the prompt {text[:40]!r} has {tokens} tokens, which with max_new_tokens {cap} is more than the "
+        f"{positions} positions of the model {name}"
+    )
+    return loaded.problem(message, "models", name, at_key=True, hint=LONG_PROMPT_HINT)
+
+
+def positions_of(folder: Path) -> int | None:
+    """Positions that the model's config knows; None where it names no such number."""
     found = _config(folder).get("max_position_embeddings")
     return found if isinstance(found, int) else None
 

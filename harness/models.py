@@ -68,22 +68,49 @@ def _check_layout(folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path, *, remote_code: bool = False) -> Any:
-    """The tokenizer of a model folder."""
+    """The tokenizer of a model folder. Raises Refused if it cannot be had, or needs code not allowed."""
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(str(folder), trust_remote_code=remote_code)
+    try:
+        return AutoTokenizer.from_pretrained(str(folder), trust_remote_code=remote_code)
+    except Exception as error:  # the tokenizers library raises the bare class
+        if not remote_code and "trust_remote_code" in str(error):
+            message = (
+                "the tokenizer is defined by Python code that comes with it, and running it is not allowed"
+            )
+            hint = "read the code, then set `remote_code: true` for this model; the lock then covers the code"
+        else:
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            message = f"the tokenizer cannot be loaded: {first}"
+            hint = "fetch or copy its files again, or save it with save_pretrained"
+        raise Refused(Problem(message, file=str(folder), hint=hint)) from error
+
+
+def prompt_ids(problem: str, model: Model, tokenizer: Any) -> tuple[int, ...]:
+    """A problem in the model's template, tokenised. Raises Refused if the chat template cannot be applied."""
+    text = model.prompt_template.replace("{problem}", problem)
+    if model.chat_template:
+        if not tokenizer.chat_template:
+            hint = (
+                "leave `chat_template` out and write the prompt in `prompt_template`, or take the tokenizer \
+that has one"
+            )
+            raise Refused(Problem("`chat_template: true`, but the tokenizer has no chat template", hint=hint))
+        message = [{"role": "user", "content": text}]
+        try:
+            text = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
+        except Exception as error:  # a template is a program of the model's, and raises what it likes
+            what = f"the tokenizer's chat template cannot be applied: {error}"
+            raise Refused(Problem(what, hint="write the prompt in `prompt_template`")) from error
+    return tuple(tokenizer.encode(text, add_special_tokens=not model.chat_template))
 
 
 def make_prompts(items: Sequence[TaskItem], model: Model, tokenizer: Any) -> list[Prompt]:
     """Problems in the model's template, tokenised. Raises Refused for a prompt of no tokens."""
     prompts = []
     for item in items:
-        text = model.prompt_template.replace("{problem}", item.problem)
-        if model.chat_template:
-            message = [{"role": "user", "content": text}]
-            text = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
-        ids = tokenizer.encode(text, add_special_tokens=not model.chat_template)
+        ids = prompt_ids(item.problem, model, tokenizer)
         if not ids:
             raise Refused(Problem(f"the problem {item.id!r} becomes a prompt of no tokens"))
-        prompts.append(Prompt(item.id, tuple(ids), item.answer))
+        prompts.append(Prompt(item.id, ids, item.answer))
     return prompts

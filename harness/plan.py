@@ -32,11 +32,14 @@ class Plan:
 
     runs: tuple[str, ...]
     budgets: dict[str, float]
-    evaluations_per_run: int
-    """At most: the start, every budget, and the grid up to the budget on its axis."""
+    evaluations_per_run: int | None
+    """At most: the start, every budget, and the grid up to the last budget; None where no budget bounds how
+    far the grid goes."""
     samples_per_evaluation: int
-    evaluation_tokens: int
-    """At most, of the whole study: every sample at its cap."""
+    tokens_per_evaluation: int
+    """At most: every sample at its cap."""
+    evaluation_tokens: int | None
+    """The same of the whole study; None where the number of evaluations has no bound."""
     arms: tuple[ArmCost, ...]
     notes: tuple[str, ...]
 
@@ -53,7 +56,7 @@ def plan_of(study: Study, problems: dict[str, int]) -> Plan:
     """
     cells = cells_of(study)
     budgets = {str(axis): value for axis, value in study.budget.declared().items()}
-    evaluations = evaluations_of(study)
+    evaluations = most_evaluations(study)
     samples = sum(problems[name] * b.samples for name, b in study.data.benchmarks.items())
     tokens = sum(problems[name] * b.samples * b.max_new_tokens for name, b in study.data.benchmarks.items())
     arms = tuple(_arm_cost(study, arm, model, budgets) for model in study.models for arm in study.arms)
@@ -62,19 +65,37 @@ def plan_of(study: Study, problems: dict[str, int]) -> Plan:
         budgets=budgets,
         evaluations_per_run=evaluations,
         samples_per_evaluation=samples,
-        evaluation_tokens=tokens * evaluations * len(cells),
+        tokens_per_evaluation=tokens,
+        evaluation_tokens=None if evaluations is None else tokens * evaluations * len(cells),
         arms=arms,
         notes=_notes(study, budgets),
     )
 
 
-def evaluations_of(study: Study) -> int:
-    """Evaluations of a run, at most: the start, every budget, and the grid up to the budget on its axis.
+def most_evaluations(study: Study) -> int | None:
+    """Evaluations of a run at most; None where the grid can go on for longer than any budget tells."""
+    points = _most_grid_points(study)
+    return None if points is None else _readings(study) + points
 
-    The start and the budgets count twice where they are measured twice.
+
+def evaluations_at(study: Study, updates: int, generated_tokens: int) -> int:
+    """Evaluations of a run that ends after so many updates and tokens.
+
+    A budget of updates that lies on the grid is evaluated once; that other budgets are reached at a point of
+    the grid, or two at one update, is left to chance and not counted.
     """
-    read = 1 + len(study.budget.declared())
-    return read * (2 if study.evaluation.reevaluate else 1) + _grid_points(study)
+    grid = study.evaluation.grid
+    if grid is None:
+        return _readings(study)
+    reached = updates if grid.axis == "updates" else generated_tokens
+    points = min(updates, reached // grid.every)
+    on_grid = grid.axis == "updates" and (study.budget.updates or 1) % grid.every == 0
+    return _readings(study) + points - (on_grid and study.budget.updates is not None)
+
+
+def _readings(study: Study) -> int:
+    """Evaluations of the start and at the budgets: twice as many where they are measured twice."""
+    return (1 + len(study.budget.declared())) * (2 if study.evaluation.reevaluate else 1)
 
 
 def _arm_cost(study: Study, arm: str, model: str, budgets: dict[str, float]) -> ArmCost:
@@ -116,12 +137,30 @@ def most_tokens_an_update(spec: Trainer) -> int | None:
     return most
 
 
-def _grid_points(study: Study) -> int:
+def _most_grid_points(study: Study) -> int | None:
+    """Evaluations of the grid at most, until the last budget is reached; None where no budget bounds them.
+
+    The grid is looked at once after each update. A budget on its own axis ends it; a budget in updates ends
+    one in tokens as well. A budget in tokens or time hardly bounds updates: answers may be of one token.
+    """
     grid = study.evaluation.grid
     if grid is None:
         return 0
-    budget = getattr(study.budget, grid.axis)
-    return int(budget // grid.every) if budget is not None else 0
+    budgets = study.budget.declared()
+    if grid.axis == "updates":
+        return int(budgets["updates"] // grid.every) if set(budgets) == {"updates"} else None
+    if not budgets.keys() <= {"updates", "generated_tokens"}:
+        return None
+    # The update that crosses the budget in tokens may reach one point more.
+    by_tokens = int(budgets["generated_tokens"] // grid.every) + 1 if "generated_tokens" in budgets else 0
+    by_updates = 0
+    if "updates" in budgets:
+        most = [most_tokens_an_update(study.trainer_of(arm)) for arm in study.arms]
+        known = [int(budgets["updates"] * one // grid.every) for one in most if one is not None]
+        by_updates = (
+            min(int(budgets["updates"]), max(known)) if len(known) == len(most) else int(budgets["updates"])
+        )
+    return max(by_tokens, by_updates)
 
 
 def _notes(study: Study, budgets: dict[str, float]) -> tuple[str, ...]:
@@ -138,8 +177,11 @@ def _notes(study: Study, budgets: dict[str, float]) -> tuple[str, ...]:
             "each run ends with its last budget; which one that is depends on how long the "
             "answers are and how fast the machine is"
         )
-    if study.evaluation.grid is not None and getattr(study.budget, study.evaluation.grid.axis) is None:
-        notes.append("the evaluation grid has no budget on its axis, so its number of points is not known")
+    if most_evaluations(study) is None:
+        notes.append(
+            "the evaluation grid goes on until the last budget is reached, and how far that is no budget "
+            "bounds: `--device` and `--measure` predict the evaluations of each arm"
+        )
     if study.budget.clock == "counted":
         notes.append(
             "seconds are counted from the work and not measured: results on that axis are a rehearsal"

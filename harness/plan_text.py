@@ -20,12 +20,25 @@ def render(plan: Plan) -> str:
     lines += [f"  {arm.arm:<20} {_bounds(plan, arm.training_tokens)}" for arm in plan.arms]
     lines += [
         "",
-        f"evaluations of a run: at most {plan.evaluations_per_run} of {plan.samples_per_evaluation:,}",
-        "samples; tokens of all evaluations, not charged: at most "
-        f"{plan.evaluation_tokens:,}, if every sample runs to its cap",
+        *_evaluations(plan),
     ]
     lines += [f"note: {note}" for note in plan.notes]
     return "\n".join(lines)
+
+
+def _evaluations(plan: Plan) -> tuple[str, ...]:
+    """How often a run is evaluated and what that takes, as far as the budgets bound it."""
+    samples = f"{plan.samples_per_evaluation:,} samples"
+    if plan.evaluations_per_run is None or plan.evaluation_tokens is None:
+        return (
+            f"evaluations of a run: the start, {len(plan.budgets)} budgets, and the grid until the last",
+            f"of them, which has no bound; each of {samples} and, not charged, of at most",
+            f"{plan.tokens_per_evaluation:,} tokens, if every sample runs to its cap",
+        )
+    return (
+        f"evaluations of a run: at most {plan.evaluations_per_run} of {samples}; tokens of all",
+        f"evaluations, not charged: at most {plan.evaluation_tokens:,}, if every sample runs to its cap",
+    )
 
 
 def _bounds(plan: Plan, most: int | None) -> str:
@@ -38,7 +51,7 @@ def _bounds(plan: Plan, most: int | None) -> str:
 
 def render_measured(arms: Sequence[MeasuredArm], slots: int) -> str:
     """The prediction for each arm, and for the whole study on `slots` runs at a time."""
-    headings = ("arm", "model", "updates", "tokens", "device s", "wall s", "reached last")
+    headings = ("arm", "model", "updates", "tokens", "device s", "evaluations", "wall s", "reached last")
     rows = [
         (
             arm.arm,
@@ -46,13 +59,14 @@ def render_measured(arms: Sequence[MeasuredArm], slots: int) -> str:
             f"{arm.updates:,}",
             f"{arm.generated_tokens:,}",
             f"{arm.train_device_seconds:,.1f}",
+            f"{arm.evaluations:,}",
             f"{arm.wall_seconds:,.1f}",
             arm.last_axis.replace("_", " "),
         )
         for arm in arms
     ]
     lines = ["predicted for one run, from a few updates made here and thrown away:"]
-    lines += _aligned((headings, *rows), left=(0, 1, 6))
+    lines += _aligned((headings, *rows), left=(0, 1, 7))
     wall = sum(arm.runs * arm.wall_seconds for arm in arms) / slots
     device = sum(arm.runs * arm.train_device_seconds for arm in arms)
     disk = sum(arm.runs * arm.ledger_bytes for arm in arms)
@@ -67,11 +81,20 @@ def render_measured(arms: Sequence[MeasuredArm], slots: int) -> str:
 
 def render_forecast(arms: Sequence[ArmForecast], device: str, assumed: Sequence[str]) -> str:
     """What one run of each arm, and the whole study, would cost on a device that is not here."""
-    headings = ("arm", "model", "updates", "tokens", "train h", "evaluate h", "GPU-hours a run")
+    headings = (
+        "arm",
+        "model",
+        "updates",
+        "tokens",
+        "train h",
+        "evaluations",
+        "evaluate h",
+        "GPU-hours a run",
+    )
     rows = [
         (
             arm.arm, arm.model, f"{arm.updates:,}", f"{arm.generated_tokens:,}", f"{arm.train_hours:,.1f}",
-            f"{arm.evaluation_hours:,.1f}", f"{arm.hours:,.1f}",
+            f"{arm.evaluations:,}", f"{arm.evaluation_hours:,.1f}", f"{arm.hours:,.1f}",
         )
         for arm in arms
     ]  # fmt: skip

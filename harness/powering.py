@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
 
-from harness.tasks.resolve import load_task
+from harness.tasks.resolve import declared_size, load_task
+from prereg.hypotheses import Hypothesis
 from prereg.lock import LockedPower
-from prereg.problems import Problem, Refused
+from prereg.problems import Problem, Refused, Unreachable
 from prereg.source import LoadedStudy
 from prereg.stopping import GroupSequential
 from prereg.study import Study
@@ -56,26 +57,41 @@ def counts_of(text: str, simulations: int) -> tuple[int, ...]:
 def study_power(
     loaded: LoadedStudy, simulations: int = SIMULATIONS, seed_counts: Sequence[int] = SEED_COUNTS
 ) -> StudyPower:
-    """Simulate the study. Raises Refused if no hypothesis declares assumptions, or some cannot be."""
-    sizes = {
-        name: len(load_task(b.source, loaded.folder).items)
-        for name, b in loaded.study.data.benchmarks.items()
-    }
+    """Simulate the study. Raises Refused if no hypothesis declares assumptions, or some cannot be.
+
+    Of the problem sets only the numbers of problems are needed: one that cannot be fetched is taken at its
+    word.
+    """
+    sizes: dict[str, int | None] = {}
+    unread = []
+    for name, benchmark in loaded.study.data.benchmarks.items():
+        try:
+            sizes[name] = len(load_task(benchmark.source, loaded.folder).items)
+        except Unreachable:
+            sizes[name] = known = declared_size(benchmark.source)
+            unread.append(f"{known} problems of {name}" if known else f"{name}, whose problems do not matter")
     plan = plan_of(loaded, sizes)
     if not plan.models:
         hint = "Give one `power: {effect: ..., sd: ...}`, in percentage points."
         raise Refused(loaded.problem("no hypothesis states what its power rests on", "hypotheses", hint=hint))
     found = power_of(plan, simulations, seed_counts, _threads())
-    return StudyPower(found, tuple(_notes(loaded.study, plan)))
+    notes = list(_notes(loaded.study, plan))
+    if unread:
+        notes.append(
+            "Not read, since they cannot be had from here, and taken as published or as the study says: "
+            f"{', '.join(unread)}."
+        )
+    return StudyPower(found, tuple(notes))
 
 
 def locked_power(
-    loaded: LoadedStudy, sizes: Mapping[str, int]
+    loaded: LoadedStudy, sizes: Mapping[str, int | None]
 ) -> tuple[dict[str, LockedPower], list[Problem]]:
     """The power that a lock holds, by hypothesis, and the hypotheses that it refuses for theirs.
 
     Refused is a power that lies below 0.8 by more than two Monte-Carlo errors and is not acknowledged.
-    `sizes` are the problems of each benchmark. The number of simulated studies follows from the study alone.
+    `sizes` are the problems of each benchmark, None where that is not known. The number of simulated studies
+    follows from the study alone.
     """
     plan = plan_of(loaded, sizes)
     if not plan.models:
@@ -96,15 +112,20 @@ def locked_power(
     return facts, [problem for one in found for problem in _underpowered(loaded, one)]
 
 
-def plan_of(loaded: LoadedStudy, sizes: Mapping[str, int]) -> Plan:
-    """The part of a study that can be simulated. Raises Refused for assumptions that cannot be."""
+def plan_of(loaded: LoadedStudy, sizes: Mapping[str, int | None]) -> Plan:
+    """The part of a study that can be simulated.
+
+    Raises Refused for assumptions that cannot be, and for a number of problems that matters and is not known.
+    """
     study = loaded.study
     models: dict[str, Model] = {}
     for index, hypothesis in enumerate(study.hypotheses):
         if hypothesis.power is None:
             continue
+        if unknown := [name for name in study.weights(hypothesis.benchmarks) if sizes[name] is None]:
+            _refuse_unknown(loaded, index, hypothesis, unknown)
         benches = [
-            Bench(sizes[name], study.data.benchmarks[name].samples, share)
+            Bench(sizes[name] or 1, study.data.benchmarks[name].samples, share)
             for name, share in study.weights(hypothesis.benchmarks).items()
         ]
         try:
@@ -112,6 +133,22 @@ def plan_of(loaded: LoadedStudy, sizes: Mapping[str, int]) -> Plan:
         except ValueError as error:
             raise Refused(loaded.problem(str(error), "hypotheses", index, "power")) from None
     return Plan.of(study, models)
+
+
+def _refuse_unknown(loaded: LoadedStudy, index: int, hypothesis: Hypothesis, unknown: Sequence[str]) -> None:
+    """Refuse to simulate problems whose number is not known; an error over seeds alone does not see them."""
+    over_seeds_alone = not hypothesis.over_problems and hypothesis.population.problems != "sampled"
+    if hypothesis.power is not None and hypothesis.power.base_accuracy is None and over_seeds_alone:
+        return
+    message = (
+        f"the power of {hypothesis.id} depends on the number of problems of {', '.join(unknown)}, "
+        "which cannot be read from here"
+    )
+    hint = (
+        "give the source a `limit` or a local copy, or run this where it can be fetched; without "
+        "`base_accuracy`, an error over seeds alone does not need the number"
+    )
+    raise Refused(loaded.problem(message, "hypotheses", index, "power", hint=hint))
 
 
 def render(power: StudyPower) -> str:

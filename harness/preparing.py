@@ -16,6 +16,8 @@ from harness.clock import make_clock
 from harness.evaluation import BenchmarkTask
 from harness.grading.build import make_grader
 from harness.meter import RunMeter
+from harness.modelcheck import LONG_PROMPT_HINT
+from harness.modelload import FOREIGN_TOKENIZER_HINT, MODEL_REFUSED, WHOLE_WEIGHTS_HINT
 from harness.models import load_tokenizer, make_prompts, model_folder
 from harness.tasks.resolve import load_task
 from prereg.checks.methods import candidates
@@ -28,6 +30,7 @@ from trainers.engines.build import build_engine
 from trainers.loop import Learner
 from trainers.policy import Policy
 from trainers.types import Prompt
+from trainers.whole_weights import DamagedWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,13 @@ def prepare_cell(study: Study, study_folder: Path, cell: Cell, graders: ExitStac
     seed = study.training_seed(cell.arm, cell.seed)
     policy = _load_policy(study, cell, spec, source, device, seed)
     prompts = make_prompts(load_task(study.data.training.source, study_folder).items, model, tokenizer)
+    _check_vocabulary(policy, "training", prompts)
     _check_room(policy, "training", prompts, spec.max_new_tokens)
     _check_enough(prompts, spec)
     benchmarks = []
     for name, benchmark in study.data.benchmarks.items():
         problems = make_prompts(load_task(benchmark.source, study_folder).items, model, tokenizer)
+        _check_vocabulary(policy, name, problems)
         _check_room(policy, name, problems, benchmark.max_new_tokens)
         grader = graders.enter_context(make_grader(benchmark.grader))
         benchmarks.append(BenchmarkTask(name, benchmark, problems, grader))
@@ -92,11 +97,13 @@ def _load_policy(
             logits_chunk=spec.logits_chunk, gradient_checkpointing=spec.gradient_checkpointing,
             remote_code=study.models[cell.model].remote_code,
         )  # fmt: skip
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-    ) as error:  # what transformers and peft raise for a model they refuse
+    except DamagedWeights as error:
+        raise Refused(
+            Problem(
+                f"the model {cell.model!r} is not whole: {error}", file=str(source), hint=WHOLE_WEIGHTS_HINT
+            )
+        ) from error
+    except MODEL_REFUSED as error:
         raise Refused(
             Problem(f"the model {cell.model!r} cannot be used: {error}", file=str(source))
         ) from error
@@ -145,6 +152,20 @@ def _check_enough(prompts: Sequence[Prompt], spec: Trainer) -> None:
         )
 
 
+def _check_vocabulary(policy: Policy, name: str, prompts: Sequence[Prompt]) -> None:
+    """Refuse prompts with a token that the model has no embedding for."""
+    rows = policy.model.get_input_embeddings().weight.shape[0]
+    for prompt in prompts:
+        if (highest := max(prompt.token_ids)) >= rows:
+            raise Refused(
+                Problem(
+                    f"{name}: the prompt of {prompt.id!r} has the token {highest}, but the model's "
+                    f"embedding ends at {rows - 1}",
+                    hint=FOREIGN_TOKENIZER_HINT,
+                )
+            )
+
+
 def _check_room(policy: Policy, name: str, prompts: Sequence[Prompt], new_tokens: int) -> None:
     """Refuse prompts that would run past the positions that the model knows."""
     positions = getattr(policy.model.config.get_text_config(), "max_position_embeddings", None)
@@ -155,6 +176,6 @@ def _check_room(policy: Policy, name: str, prompts: Sequence[Prompt], new_tokens
             Problem(
                 f"{name}: the prompt of {longest.id!r} has {len(longest.token_ids)} tokens, which with "
                 f"max_new_tokens {new_tokens} is more than the model's {positions} positions",
-                hint="lower max_new_tokens or leave out long prompts",
+                hint=LONG_PROMPT_HINT,
             )
         )

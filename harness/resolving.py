@@ -13,7 +13,7 @@ from harness.grading.build import make_grader
 from harness.methods import resolve_methods
 from harness.modelcheck import model_problems
 from harness.models import model_folder, wanted_files
-from harness.tasks.problems import TaskItem
+from harness.tasks.problems import Task, TaskItem
 from harness.tasks.resolve import identity_of_source, load_task
 from prereg.contamination import above_limit, measured
 from prereg.digests import digest_file, digest_folder
@@ -91,7 +91,7 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
             sources[f"{name}.grader"], _ = _grader_digest(part, ())
             notes.append(f"{name}: {_OWED_NOTE}")
             continue
-        sources[name] = _task_digest(part.source, task.digest, len(task.items))
+        sources[name] = _task_digest(part.source, task)
         sources[f"{name}.grader"], unreadable = _grader_digest(part, task.items)
         problems.extend(
             loaded.problem(fault, *path, "source", hint=_CONTRADICTION, at_key=True) for fault in task.faults
@@ -128,8 +128,22 @@ def resolve_sources(loaded: LoadedStudy) -> Resolved:
         if sources[f"models.{name}"].owed:
             notes.append(f"models.{name}: {_OWED_NOTE}")
             continue
-        problems.extend(model_problems(loaded, name, model_folder(model, loaded.folder), prompts))
+        problems.extend(_model_problems(loaded, name, model, prompts))
     return Resolved(sources, tuple(problems), tuple(notes))
+
+
+def _model_problems(
+    loaded: LoadedStudy, name: str, model: Model, prompts: Sequence[tuple[str, int]]
+) -> list[Problem]:
+    """Why a model cannot serve the study. Loading is tried where its files can be read at all."""
+    folder = model_folder(model, loaded.folder)
+    if found := list(model_problems(loaded, name, folder, prompts)):
+        return found
+    if isinstance(model.source, BuiltinModel):
+        return []  # it is part of the project, whose tests load it
+    from harness.modelload import loading_problems  # it takes seconds to import
+
+    return list(loading_problems(loaded, name, folder, prompts))
 
 
 def _roots_digest(loaded: LoadedStudy, path: str) -> SourceDigest:
@@ -197,7 +211,8 @@ def _model_digest(loaded: LoadedStudy, name: str, model: Model) -> SourceDigest:
     return SourceDigest(what=what, sha256=found.sha256, files=found.files)
 
 
-def _task_digest(source: TaskSource, digest: str, items: int) -> SourceDigest:
+def _task_digest(source: TaskSource, task: Task) -> SourceDigest:
+    items = len(task.items)
     if isinstance(source, BuiltinTask):
         what = (
             f"{items} problems of the built-in task {source.name}, split {source.split}, seed {source.seed}"
@@ -208,4 +223,6 @@ def _task_digest(source: TaskSource, digest: str, items: int) -> SourceDigest:
         what = f"{items} problems of {source.name} in {source.path}"
     else:
         what = f"{items} problems of {identity_of_source(source)}"
-    return SourceDigest(what=what, sha256=digest, items=items)
+    if task.too_long:
+        what += f"; {task.too_long} longer ones left out"
+    return SourceDigest(what=what, sha256=task.digest, items=items)

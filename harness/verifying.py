@@ -45,6 +45,23 @@ class Verification:
     """Receipts that could not be looked at here, and those that are owed."""
     owed: tuple[str, ...] = ()
     """Sources whose content the lock owed, and what is known of it now."""
+    not_compared: tuple[str, ...] = ()
+    """Models and problem sets whose content cannot be had from here, so that nothing says it is as it was."""
+    contents: int = 0
+    """Models and problem sets of the lock."""
+
+    @property
+    def conclusion(self) -> str:
+        """What may be said of a lock that nothing contradicts."""
+        if not self.not_compared:
+            return f"all as locked: {self.lock}"
+        missing, whole = len(self.not_compared), self.contents
+        part = f"none of its {whole}" if missing == whole else f"{missing} of its {whole}"
+        could = "could be compared" if missing == whole else "could not be compared"
+        return (
+            f"nothing contradicts the lock, but {part} models and problem sets {could}, since "
+            f"their content cannot be had from here ({missing} digests owed or not at hand): {self.lock}"
+        )
 
     @property
     def sound(self) -> bool:
@@ -53,7 +70,7 @@ class Verification:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self) | {"sound": self.sound}
+        return asdict(self) | {"sound": self.sound, "conclusion": self.conclusion if self.sound else None}
 
 
 def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
@@ -111,6 +128,8 @@ def verify_study(path: Path, published: Sequence[str] = ()) -> Verification:
         (*(str(claim) for claim in receipts.claims), *receipts.earlier),
         (*receipts.unverifiable, *receipts.owed),
         statements(lock, layout.events),
+        tuple(name for name in resolved.owed if name in lock.sources),
+        sum(name.startswith(("models.", "data.")) and not name.endswith(".grader") for name in lock.sources),
     )
 
 

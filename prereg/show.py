@@ -278,7 +278,9 @@ def _benchmark(benchmark: Benchmark) -> str:
 def _task(source: TaskSource) -> str:
     if isinstance(source, BuiltinTask):
         return f"{source.size} generated problems of `{source.name}` {source.split} (seed {source.seed})"
-    subset = f", {source.limit} rows drawn by seed {source.subset_seed}" if source.limit else ""
+    most = source.max_characters
+    subset = f", only problems of at most {most} characters" if most else ""
+    subset += f", {source.limit} rows drawn by seed {source.subset_seed}" if source.limit else ""
     if isinstance(source, HubTask):
         part = source.file or f"split {source.split} of {source.config}"
         return f"`{source.id}` of the Hugging Face Hub at {source.revision} ({part}{subset})"

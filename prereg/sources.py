@@ -127,6 +127,8 @@ class FileTask(Section):
     contradictions: Contradictions = "refuse"
     """What is done with a problem that stands with two different answers: the lock refuses it, or it is
     kept, or every row of it is dropped."""
+    max_characters: Count | None = None
+    """Only problems of at most so many characters; the lock notes how many are left out."""
     limit: Count | None = None
     """Only so many rows, drawn by `subset_seed`."""
     subset_seed: Annotated[int, Field(ge=0)] = 0
@@ -164,6 +166,8 @@ class HubTask(Section):
     contradictions: Contradictions = "refuse"
     """What is done with a problem that stands with two different answers: the lock refuses it, or it is
     kept, or every row of it is dropped."""
+    max_characters: Count | None = None
+    """Only problems of at most so many characters; the lock notes how many are left out."""
     limit: Count | None = None
     """Only so many rows, drawn by `subset_seed`."""
     subset_seed: Annotated[int, Field(ge=0)] = 0
@@ -189,6 +193,8 @@ class NamedTask(Section):
     contradictions: Contradictions | None = None
     """What is done with a problem that stands with two different answers; by default all its rows are dropped
     from `dapo_math`, and the lock refuses it elsewhere."""
+    max_characters: Count | None = None
+    """Only problems of at most so many characters; the lock notes how many are left out."""
     limit: Count | None = None
     """Only so many rows, drawn by `subset_seed`."""
     subset_seed: Annotated[int, Field(ge=0)] = 0

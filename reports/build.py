@@ -10,7 +10,7 @@ from prereg.reserve import with_reserve
 from reports import words
 from reports.content import ReportContent, Section
 from reports.details import read_details
-from reports.forecasts import read_forecasts
+from reports.forecasts import Forecast, read_forecasts
 from reports.hostile import cleaned
 from reports.inputs import LockFact, ReportInputs
 from reports.ledger import read_ledger
@@ -70,6 +70,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
     comparisons, stop = judged.comparisons, looks.stop_of(study, judged)
     checked = looked[stop.look - 1 if stop else -1].checked
     details = read_details(inputs.connection, evidence)
+    forecasts = read_forecasts(inputs.connection)
     by_difficulty = strata.build(evidence, details, comparisons)
     along_budget = along.build(evidence, comparisons)
     adjusted = regression.table(inputs.connection, evidence)
@@ -97,7 +98,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
         order=" ".join(ranking.words_of_order(evidence, model) for model in study.models),
         hypotheses=results,
         forest=forest,
-        flags=_flags(evidence, inputs, checked, stop),
+        flags=_flags(evidence, inputs, checked, stop, forecasts),
         sections=(
             deviations.build(inputs.lock, inputs.events),
             *_optional(looks.build(evidence, judged)),
@@ -110,7 +111,7 @@ def build_report(inputs: ReportInputs) -> ReportContent:
             exploratory(controlarms.build(evidence, read_again(inputs.connection))),
             sideeffects.build(evidence, checked),
             costs.build(evidence),
-            *_optional(selection.build(evidence, read_forecasts(inputs.connection))),
+            *_optional(selection.build(evidence, forecasts)),
             *_optional(gradient.build(evidence, inputs.gradient_tests)),
             flow.build(evidence, stop.unneeded if stop else ()),
             *([twice] if (twice := grading.build(inputs.again)) is not None else []),
@@ -180,8 +181,9 @@ def _lock_line(evidence: Evidence, lock: LockFact, stop: looks.Stop | None) -> s
 
 
 def _flags(
-    evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked], stop: looks.Stop | None
-) -> tuple[str, ...]:
+    evidence: Evidence, inputs: ReportInputs, checked: Sequence[Checked], stop: looks.Stop | None,
+    forecasts: Sequence[Forecast],
+) -> tuple[str, ...]:  # fmt: skip
     """What a reader must know before believing any of it, the gravest first."""
     study = evidence.study
     found = [f"Differs from the lock: {difference}" for difference in inputs.lock.differences]
@@ -205,10 +207,7 @@ def _flags(
         found.append(stop.line)
     if diverged := tuple(run.run_id for run in evidence.runs if run.diverged):
         found.append(f"Diverged: {', '.join(diverged)}. Each hypothesis says what becomes of them.")
-    if unread := flow.read_at_the_start(evidence):
-        found.append(
-            f"The budget in {' and in '.join(unread)} holds not one update: it reads the start policy."
-        )
+    found.extend(flow.read_at_the_start(evidence))
     found.extend(caveats.lines(study))
     found.extend(inputs.lock.overlaps)
     if extra := flow.unplanned(evidence):
@@ -217,6 +216,7 @@ def _flags(
         )
     found.extend(sideeffects.flags(evidence, checked))
     found.extend(length.flags(evidence))
+    found.extend(selection.flags(evidence, forecasts))
     lines = (deviations.looks_line(inputs.events), deviations.trials_line(inputs.events))
     found.extend(line for line in lines if line)
     return tuple(found)

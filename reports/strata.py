@@ -47,7 +47,8 @@ def stratum_of(rate: Floats, cuts: Sequence[float]) -> Ints:
 
 
 def other_seeds(correct: Ints, samples: Ints) -> Floats:
-    """For each seed the success rate in the samples of all other seeds; both (seeds, problems)."""
+    """For each seed the success rate in the samples of all other seeds; both (seeds, problems), two seeds at
+    least."""
     right, drawn = correct.sum(axis=0) - correct, samples.sum(axis=0) - samples
     return np.asarray(right / drawn, dtype=np.float64)
 

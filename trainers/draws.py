@@ -113,4 +113,5 @@ def charge(
     attended = sum(attended_causally(p, 0) + attended_decoding(p, g) for p, g in sizes)
     decoded = sum(p + max(g - 1, 0) for p, g in sizes)
     operations = setting.shape.forward(decoded, attended, generated)
+    setting.charged += generated
     setting.meter.count(phase, draws.purpose, generated=generated, prompt=prompt_tokens, flops=operations)

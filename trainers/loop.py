@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from prereg.problems import Problem, Refused
 from prereg.trainer import Trainer
 from trainers.advantage import informative
 from trainers.credit import build_credit
 from trainers.draws import Draws, charge
 from trainers.engines import Engine
+from trainers.engines.counted import CountedEngine
 from trainers.loss import LossSums, denominator, policy_loss
 from trainers.metering import Meter
 from trainers.noise import sequence_key
@@ -102,7 +104,8 @@ class Learner:
         self, spec: Trainer, policy: Policy, engine: Engine, prompts: Sequence[Prompt], grader: Grader,
         meter: Meter, seed: int,
     ) -> None:  # fmt: skip
-        self.setting = Setting(spec, policy, engine, prompts, grader, meter, seed, policy.shape())
+        self._counted = CountedEngine(engine)
+        self.setting = Setting(spec, policy, self._counted, prompts, grader, meter, seed, policy.shape())
         self.spec, self.policy, self.meter, self.shape = spec, policy, meter, self.setting.shape
         self.credit = build_credit(spec.credit)
         self.reward = build_reward(spec.reward, self.setting)
@@ -128,11 +131,16 @@ class Learner:
         return gathered
 
     def update(self, step: int, learning_rate: float) -> UpdateResult:
-        """Make update `step` (from 1) at the given rate."""
+        """Make update `step` (from 1) at the given rate.
+
+        Raises Refused if a method generated more, or less, than is charged.
+        """
+        generated, charged = self._counted.generated, self.setting.charged
         gathered = self.gather(step)
         rollouts = gathered.rollouts
         rewards = self.reward.rewards(rollouts.grades)
         scored = self.reward.score(rollouts)
+        self._reconcile(self._counted.generated - generated, self.setting.charged - charged)
         self.engine.rest()
         run = _Optimisation(self, rollouts, scored)
         for group in self.optimizer.param_groups:
@@ -159,6 +167,17 @@ class Learner:
             entropy=float(np.concatenate(entropies).mean()) if entropies else None,
             reward_loss=reward_loss,
         )  # fmt: skip
+
+    def _reconcile(self, generated: int, charged: int) -> None:
+        """Whether what the engine generated for this update is what was charged for it."""
+        if generated == charged:
+            return
+        kinds = f"selection `{self.spec.selection.kind}` and reward `{self.spec.reward.kind}`"
+        message = f"{generated:,} tokens were generated for this update and {charged:,} charged ({kinds})"
+        hint = (
+            "A selection returns all that it drew, a reward charges what it draws: `trainers.draws.charge`."
+        )
+        raise Refused(Problem(message, hint=hint))
 
 
 class _Optimisation:
@@ -232,8 +251,10 @@ class _Optimisation:
             norm = torch.nn.utils.clip_grad_norm_(
                 learner.policy.trainable.values(), limit if limit is not None else float("inf")
             )
-            self.gradient_norm = float(norm)
+            # Of several steps the last norm stands, unless one was not finite: then that one does.
             if np.isfinite(self.gradient_norm):
+                self.gradient_norm = float(norm)
+            if np.isfinite(float(norm)):
                 learner.optimizer.step()
 
     def _credited(self, members: list[int], batch: Batch, statistics: TokenStatistics) -> torch.Tensor:

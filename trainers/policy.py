@@ -17,6 +17,7 @@ from prereg.trainer import Adapter, LoraAdapter
 from trainers.flops import ModelShape
 from trainers.segments import Segments
 from trainers.statistics import TokenStatistics, token_statistics
+from trainers.whole_weights import DamagedWeights, faults_of_loading, not_finite
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -99,15 +100,21 @@ class Policy:
 
         Code that comes with a model is run only with `remote_code`.
 
-        Adapter weights are drawn under `seed`, so that equal seeds give equal policies at step 0.
+        Adapter weights are drawn under `seed`, so that equal seeds give equal policies at step 0. Raises
+        DamagedWeights if the checkpoint lacks a weight, or has one in another shape or with NaN in it.
         """
         from transformers import AutoModelForCausalLM
 
-        model = AutoModelForCausalLM.from_pretrained(
+        # Its stub knows only the model without the information.
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             str(source), revision=revision, dtype=DTYPES[dtype], use_safetensors=True,
-            trust_remote_code=remote_code, attn_implementation="sdpa",
+            trust_remote_code=remote_code, attn_implementation="sdpa", output_loading_info=True,
+            ignore_mismatched_sizes=True,  # so that they are named, here
         )  # fmt: skip
-        model.to(device)  # type: ignore[arg-type]  # its wrapper loses the type of `self`
+        model, info = loaded
+        if faults := faults_of_loading(info) or not_finite(model.named_parameters()):
+            raise DamagedWeights("; ".join(faults))
+        model.to(device)
         model.eval()
         if isinstance(adapter, LoraAdapter):
             model = _with_lora(model, adapter, seed)

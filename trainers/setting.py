@@ -26,3 +26,5 @@ class Setting:
     meter: Meter
     seed: int
     shape: ModelShape
+    charged: int = 0
+    """Generated tokens that were charged so far, for whatever purpose."""

@@ -113,7 +113,7 @@ def verify(study: Path | None = None, *, head: list[str] | None = None, json: bo
         for line in result.owed:
             note(f"owed at the lock: {line}")
         if result.sound:
-            print(f"all as locked: {result.lock}")
+            print(result.conclusion)
     sys.exit(DONE if result.sound else MISMATCH)
 
 

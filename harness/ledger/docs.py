@@ -115,7 +115,7 @@ Checked at every commit, which is not written otherwise:
 - Every generated token has one purpose:
   {purposes}.
   For each step and purpose the tokens of `sequences` equal those of `costs`; the tokens of `samples` equal
-  those of `evaluations` and of the evaluation's costs.
+  those of `evaluations`, and with those of `reevaluations` they equal those of the evaluation's costs.
 - Every device-second has one phase:
   {phases}.
   All but {uncharged} are charged to the training budget, as are all tokens but those of

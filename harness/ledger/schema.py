@@ -123,7 +123,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
                nullable=True),
         Column("reward_loss", _D, "loss of a reward model that learns, over the rollouts, nats; null without",
                nullable=True),
-        Column("gradient_norm", _D, "norm before clipping; 0 where no group was informative"),
+        Column("gradient_norm", _D, "norm before clipping, of the last optimizer step, or of one that was "
+               "not finite and so not made; 0 where no group was informative"),
         Column("learning_rate", _D, "rate that the optimizer used"),
         Column("logprob_gap", _D, "mean |trainer - engine| log-probability, nats; null if not trained on",
                nullable=True),

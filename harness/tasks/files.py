@@ -84,11 +84,19 @@ def _task(
     """The task that remains of the items after the source's rules."""
     sifted = sift(items, repeats, contradictions)
     kept = list(sifted.items)
+    remarks = [*remarks, *sifted.remarks]
+    too_long = 0
+    if (most := source.max_characters) is not None:
+        kept = [item for item in kept if len(item.problem) <= most]
+        too_long = len(sifted.items) - len(kept)
+        remarks.append(
+            f"{too_long} of {len(sifted.items)} problems have more than {most} characters and were left out."
+        )
     if not kept:
         raise Refused(Problem("no problem is left after the source's rules", file=place))
     if source.limit is not None:
         kept = _subset(kept, source.limit, source.subset_seed, place)
-    return Task(name, tuple(kept), digest_of(kept), (*remarks, *sifted.remarks), sifted.faults)
+    return Task(name, tuple(kept), digest_of(kept), tuple(remarks), sifted.faults, too_long)
 
 
 def locate(name: str, study_folder: Path) -> Path:

@@ -29,6 +29,8 @@ class Task:
     """What a person should know of how the source was read, a sentence each."""
     faults: tuple[str, ...] = ()
     """What the lock refuses in the problems taken together, a sentence each."""
+    too_long: int = 0
+    """Problems that the source's `max_characters` left out."""
 
 
 def digest_of(items: Iterable[TaskItem]) -> str:

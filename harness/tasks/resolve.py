@@ -28,11 +28,21 @@ def size_of(source: TaskSource, study_folder: Path) -> int:
     try:
         return len(load_task(source, study_folder).items)
     except Unreachable:
-        if isinstance(source, NamedTask) and (published := NAMED[source.name].problems):
-            return min(published[0], source.limit or published[0])
-        if not isinstance(source, BuiltinTask) and source.limit is not None:
-            return source.limit
+        if (known := declared_size(source)) is not None:
+            return known
         raise
+
+
+def declared_size(source: TaskSource) -> int | None:
+    """The number of problems that a source's own words give, unread: published, or the rows of `limit`.
+
+    Problems that `max_characters` will leave out are still counted. None where neither is known.
+    """
+    if isinstance(source, BuiltinTask):
+        return source.size
+    if isinstance(source, NamedTask) and (published := NAMED[source.name].problems):
+        return min(published[0], source.limit or published[0])
+    return source.limit
 
 
 def identity_of_source(source: HubTask | NamedTask) -> str:

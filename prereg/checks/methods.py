@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prereg.problems import Problem
-from prereg.rewards import Continuations, McAdvantageReward, StepValues, UniformBoundaries
-from prereg.selections import NearestHalfSelection
+from prereg.rewards import (
+    Continuations,
+    ImplicitPrmReward,
+    McAdvantageReward,
+    McValueHardReward,
+    StepValues,
+    UniformBoundaries,
+)
+from prereg.selections import HistoryPredictor, NearestHalfSelection
 from prereg.source import LoadedStudy
 from prereg.sources import BuiltinTask
-from prereg.trainer import Trainer
+from prereg.trainer import EntropyCredit, MarginCredit, ShuffledCredit, Trainer
 from prereg.yamltree import Where
 
 Fault = tuple[Where, str, str | None]
@@ -18,6 +25,7 @@ Fault = tuple[Where, str, str | None]
 
 def faults(trainer: Trainer) -> Iterator[Fault]:
     """What does not fit together in one trainer's methods. Everything else composes."""
+    yield from _idle(trainer)
     reward = trainer.reward
     if not isinstance(reward, StepValues):
         return
@@ -31,6 +39,39 @@ def faults(trainer: Trainer) -> Iterator[Fault]:
             f"`{reward.kind}` does not use the value of the bare prompt, so it would be paid for nothing"
         )
         yield ("reward", "estimator", "root"), message, "Leave out `root`."
+
+
+def _idle(trainer: Trainer) -> Iterator[Fault]:
+    """Settings at which a method does nothing, or what another does."""
+    credit, reward, selection = trainer.credit, trainer.reward, trainer.selection
+    if isinstance(credit, MarginCredit | ShuffledCredit) and credit.floor == 1:
+        message = f"with a floor of 1 every token has the same score: `{credit.kind}` would be `uniform`"
+        yield ("credit", "floor"), message, "Lower `floor`."
+    if isinstance(credit, EntropyCredit) and credit.share == 1:
+        yield (
+            ("credit", "share"),
+            "with a share of 1 all tokens are kept: `entropy` would be `uniform`",
+            ("Lower `share`, or use `uniform`."),
+        )
+    if isinstance(reward, ImplicitPrmReward) and reward.learning_rate == 0:
+        message = "at a rate of 0 the reward model stays the start policy: its token rewards are 0"
+        yield ("reward", "learning_rate"), message, "Raise it, or use the reward `outcome`."
+    estimator = reward.estimator if isinstance(reward, McValueHardReward) else None
+    if isinstance(estimator, Continuations) and estimator.count == 1:
+        message = "of one continuation the mean and the best are the same: it would be `mc_value_soft`"
+        yield ("reward", "estimator", "count"), message, "Draw two continuations or more."
+    if isinstance(selection, NearestHalfSelection):
+        if selection.exploration == 1:
+            message = (
+                "all prompts are drawn from the pool at random: nothing would be chosen by the prediction"
+            )
+            yield ("selection", "exploration"), message, "Lower `exploration`, or use `uniform`."
+        predictor = selection.predictor
+        history = predictor if isinstance(predictor, HistoryPredictor) else HistoryPredictor()
+        if history.prior == "none" and history.prior_samples != HistoryPredictor().prior_samples:
+            message = "without a prior no base-model samples are drawn"
+            hint = "Write `prior: base_model`, or leave out `prior_samples`."
+            yield ("selection", "predictor", "prior_samples"), message, hint
 
 
 def pool_fits_the_training_set(loaded: LoadedStudy) -> Iterator[Problem]:

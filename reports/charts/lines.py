@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from math import isnan
 from typing import Any
 
@@ -11,6 +12,9 @@ from reports.content import Panel, Series
 
 WIDTH, HEIGHT = 3.6, 2.75
 """Inches: a panel fills the width of a phone at its natural size."""
+
+TITLE_LETTERS = 40
+"""Bold letters that stand beside each other in a panel's title."""
 
 _SIZE = 8.0
 _TALL = 0.655
@@ -36,10 +40,17 @@ def draw_panel(panel: Panel, name: str) -> str:
             _draw(axes, panel, one, titles)
         _limits(axes, panel)
         _labels(figure, axes, panel)
-        figure.text(
-            0.012, 0.945, panel.title[:1].upper() + panel.title[1:], weight="bold", size=9, va="center"
-        )
+        title = titled(panel.title)
+        size = 8 if "\n" in title else 9
+        figure.text(0.012, 0.945, title, weight="bold", size=size, va="center", linespacing=1.15)
         return to_svg(figure, name, panel.title, _description(panel), titles)
+
+
+def titled(title: str) -> str:
+    """A title in one line or two, cut where even those do not hold it."""
+    capital = title[:1].upper() + title[1:]
+    lines = textwrap.wrap(capital, TITLE_LETTERS, max_lines=2, placeholder=" …", break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def _frame(axes: Any, panel: Panel) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from prereg.fields import Axis
 from reports import words
@@ -48,15 +48,20 @@ def open_reasons(evidence: Evidence, unneeded: Collection[int] = ()) -> tuple[st
     )
 
 
-def read_at_the_start(evidence: Evidence) -> tuple[str, ...]:
-    """Axes on which some run is read at the start policy, since its first update crosses the budget."""
-    axes = evidence.study.budget.declared()
-    return tuple(
-        words.axis_unit(axis)
-        for axis in axes
-        if any(isinstance(one := reading(evidence, run.run_id, axis), Reading) and one.step == 0
-               for run in evidence.runs)
-    )  # fmt: skip
+def read_at_the_start(evidence: Evidence) -> Iterator[str]:
+    """The axes on which an arm is read at its start policy, since the first update crosses the budget."""
+    for axis in evidence.study.budget.declared():
+        found = [
+            run
+            for run in evidence.runs
+            if isinstance(one := reading(evidence, run.run_id, axis), Reading) and one.step == 0
+        ]
+        if found:
+            arms = words.joined(tuple(dict.fromkeys(run.arm for run in found)))
+            yield (
+                f"The budget in {words.axis_unit(axis)} holds not one update of {arms} "
+                f"({words.plural(len(found), 'run')}): what is read there is the start policy."
+            )
 
 
 def by_plan(evidence: Evidence) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from reports.forecasts import (
     informative_share,
 )
 from reports.scores import Evidence
-from reports.sections.common import Group, groups, with_model
+from reports.sections.common import Group, arm_model, groups, with_model
 
 
 def build(evidence: Evidence, forecasts: Sequence[Forecast]) -> Section | None:
@@ -36,6 +36,16 @@ def build(evidence: Evidence, forecasts: Sequence[Forecast]) -> Section | None:
         _calibration(evidence, predicting),
     ]
     return Section("selection", "Choosing prompts: predicted and observed", tuple(blocks))
+
+
+def flags(evidence: Evidence, forecasts: Sequence[Forecast]) -> tuple[str, ...]:
+    """For the first page: arms whose predictions never rested on a sample of their prompt."""
+    return tuple(
+        f"{arm_model(evidence, group)}: no prediction of its selection rests on a sample of the prompt: "
+        "none came up again. It chose by the mean of all others, which is by chance."
+        for group in groups(evidence)
+        if (some := _of(group, forecasts)) and not any(one.evidence > 0 for one in some)
+    )
 
 
 def _of(group: Group, forecasts: Sequence[Forecast]) -> tuple[Forecast, ...]:

@@ -98,6 +98,8 @@ def _stratified(
     cuts = strata.cut_points
     if strata.by == "cross_fit":
         return _cross_fitted(details, treated, control, names, weights, cuts)
+    if len(seeds) < 2:
+        return None  # there are no other seeds whose samples could tell the difficulty
     difference = 100 * (_rates(treated) - _rates(control))
     if strata.by == "other_seeds":
         rate = other_seeds(_stack(control, "correct"), _stack(control, "samples"))

@@ -12,8 +12,9 @@ from harness.builtin import ARITHMETIC_110K
 from harness.devices import DEVICES, device_named
 from harness.forecast import Assumptions, forecast
 from harness.memory import MODELS, Training, cache_tokens, need_of, page
-from harness.shapes import Shape, shape_of_folder
+from harness.shapes import Shape, shape_of_folder, shape_of_plan
 from prereg.problems import Refused
+from prereg.source import load_study
 from tests.e2e.cli import harness
 from tests.harness.studies import loaded, write_study
 
@@ -65,7 +66,8 @@ def test_a_run_goes_on_until_its_last_budget(tmp_path: Path) -> None:
     found = forecast(
         study, "grpo", "small", TOY, {"easy": 5, "hard": 5}, DEVICES["h200"], Assumptions(length_share=0.5)
     )
-    assert found.updates == math.ceil(10_000 / (16 * 24))
+    assert found.updates == math.ceil(10_000 / (16 * 24)) == 27
+    assert found.evaluations == 1 + 2 + 27 // 4  # the grid of every fourth update goes on past the tenth
 
 
 def test_memory_by_hand() -> None:
@@ -84,6 +86,14 @@ def test_a_smaller_micro_batch_and_checkpointing_save_activations() -> None:
     plain = need_of(shape, Training(16, False))
     assert need_of(shape, Training(16, False, micro_batch_tokens=8192)).activations == plain.activations / 2
     assert need_of(shape, Training(16, True)).activations < plain.activations / 10
+
+
+def test_the_shape_of_the_main_studys_model_is_the_one_that_it_plans_with() -> None:
+    """32 x (2 x 2048^2 + 2 x 2048 x 512 + 3 x 2048 x 8192) + 2 x 151,936 x 2048 = 2.57e9 weights."""
+    planned = load_study(Path("studies/mcpo.yaml")).study.models["base"].planned_shape
+    assert planned is not None
+    assert MODELS["MiniCPM5-2B*"] == shape_of_plan(planned)
+    assert MODELS["MiniCPM5-2B*"].weights == 1_946_157_056 + 622_329_856
 
 
 def test_the_page_is_current() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.harness.hubserver import Files, hub
-from tests.harness.studies import write_study
+from tests.harness.studies import tiny, write_study
 
 ROOT = Path(__file__).parents[2]
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -67,7 +67,11 @@ def test_what_cannot_be_had_is_owed_then_filled_in_and_then_compared(study: Path
     assert (source["owed"], source["what"]) == (True, f"someone/sums@{REVISION}: data/test.jsonl")
 
     # Without the data nothing contradicts the lock, and nothing runs.
-    assert harness(NOWHERE, tmp_path / "empty", "prereg", "verify", str(study)).returncode == 0
+    open_ends = harness(NOWHERE, tmp_path / "empty", "prereg", "verify", str(study))
+    assert open_ends.returncode == 0
+    assert "all as locked" not in open_ends.stdout
+    # The model and the training problems come with the project.
+    assert "1 of its 3 models and problem sets could not be compared" in open_ends.stdout
     refused = harness(NOWHERE, tmp_path / "empty", "run", str(study))
     assert refused.returncode == 3
     assert "data.benchmarks.sums cannot be had from here" in refused.stderr
@@ -76,6 +80,7 @@ def test_what_cannot_be_had_is_owed_then_filled_in_and_then_compared(study: Path
         filled = harness(endpoint, tmp_path / "cache", "prereg", "verify", str(study))
         assert filled.returncode == 0, filled.stderr
         assert "filled in by the event log" in filled.stderr
+        assert "all as locked" in filled.stdout
     # The same revision with another answer: someone altered it after it was first seen.
     altered = [*ROWS[:-1], {"problem": "17+17=", "answer": "35"}]
     with hub(served(altered)) as endpoint:
@@ -114,3 +119,17 @@ def test_a_model_of_the_hub_can_be_owed(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "models.small: its content cannot be had" in done.stderr
     assert f"models.small: someone/model@{REVISION} (owed)" in done.stderr
+
+
+def test_a_lock_of_which_nothing_could_be_compared_is_not_called_sound(tmp_path: Path) -> None:
+    hub_model = {"kind": "hub", "id": "someone/model", "revision": REVISION}
+    sums = {"kind": "hub", "id": "someone/sums", "revision": REVISION, "file": "data/test.jsonl"}
+    data = tiny()["data"]
+    bench = data["benchmarks"]["easy"] | {"source": sums}
+    owed = {"training": data["training"] | {"source": sums}, "benchmarks": {"sums": bench}}
+    path = write_study(tmp_path, models={"small": {"source": hub_model}}, data=owed)
+    assert harness(NOWHERE, tmp_path / "empty", "prereg", "lock", str(path)).returncode == 0
+    verified = harness(NOWHERE, tmp_path / "empty", "prereg", "verify", str(path))
+    assert verified.returncode == 0
+    assert "none of its 3 models and problem sets could be compared" in verified.stdout
+    assert "3 digests owed" in verified.stdout

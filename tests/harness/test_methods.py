@@ -12,8 +12,8 @@ import pytest
 from harness.cell_process import run_cell
 from harness.cells import cells_of
 from harness.folders import RunFolder
-from harness.ledger.columns import LedgerInvariantError
 from harness.ledger.reader import RunLedger, content_digest, read_run
+from prereg.problems import Refused
 from tests.harness.arms import CHARGED, METHODS, arms
 from tests.harness.studies import benchmark, loaded, tiny
 from trainers.draws import Draws, charge
@@ -149,16 +149,14 @@ def test_k_continuations_at_s_even_boundaries_cost_half_k_times_s_plus_one(tmp_p
     assert all(len(lengths) == count for lengths in spent.values())
 
 
-def test_screening_that_is_not_charged_cannot_be_committed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_screening_that_is_not_charged_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(learner: Learner, step: int) -> Gathered:
         gathered = learner.selection.gather(step)
         charge(learner.setting, gathered.rollouts)
         return gathered
 
     monkeypatch.setattr(Learner, "gather", forgetful)
-    with pytest.raises(LedgerInvariantError, match=r"step 1, screening: the rows hold .*, the costs 0"):
+    with pytest.raises(Refused, match=r"tokens were generated for this update and .* charged"):
         run(tmp_path, "screened")
 
 
@@ -172,5 +170,5 @@ def test_a_continuation_that_was_cut_off_cannot_be_left_out_of_the_charge(
 
     monkeypatch.setattr(continuations, "charge", forgetful)
     trainer = tiny()["trainer"] | {"max_new_tokens": 16}
-    with pytest.raises(LedgerInvariantError, match="continuation: the rows hold"):
+    with pytest.raises(Refused, match=r"tokens were generated for this update and .* charged"):
         run(tmp_path, "mc_advantage", trainer=trainer)

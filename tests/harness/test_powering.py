@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness.locking import lock_study
-from harness.powering import counts_of, render, study_power
+from harness.powering import counts_of, plan_of, render, study_power
 from prereg.layout import StudyLayout
 from prereg.lock import read_lock
 from prereg.problems import Refused
-from tests.harness.studies import hypothesis, loaded, write_study
+from reports.power.summary import power_of
+from tests.e2e.cli import harness
+from tests.harness.studies import hypothesis, loaded, tiny, write_study
 
 SEEDS = [1, 2, 3, 4, 5]
 
@@ -72,3 +74,36 @@ def test_accuracies_that_cannot_be_are_refused_at_their_line(tmp_path: Path) -> 
     with pytest.raises(Refused) as refused:
         study_power(loaded(tmp_path, hypotheses=[wild]), 100, (3,))
     assert refused.value.problems[0].line is not None
+
+
+def of_math500(limit: int | None) -> dict[str, object]:
+    """A study on a published set that is not here, four samples a problem, base accuracy one half."""
+    source = {"kind": "named", "name": "math500"} | ({"limit": limit} if limit else {})
+    bench = {"source": source, "samples": 4, "max_new_tokens": 48}
+    given = hypothesis(power={"effect": 3, "sd": 1.0, "base_accuracy": 0.5})
+    return {"data": tiny()["data"] | {"benchmarks": {"math": bench}}, "hypotheses": [given]}
+
+
+@pytest.mark.parametrize(("limit", "problems", "sd"), [(None, 500, "1.6"), (125, 125, "3.2")])
+def test_a_set_that_cannot_be_fetched_is_taken_at_its_word(
+    tmp_path: Path, limit: int | None, problems: int, sd: str
+) -> None:
+    """100 sqrt((.25 + .53 x .47) / (4 x 500)) = 1.58 points, and twice that on a fourth of the problems."""
+    write_study(tmp_path, **of_math500(limit))
+    called = harness(
+        "prereg", "power", "--simulations", "100", "--seeds", "2", folder=tmp_path, HF_HOME=str(tmp_path)
+    )
+    assert called.code == 0, called.err
+    assert f"alone give an sd of {sd} points" in called.out
+    assert f"taken as published or as the study says: {problems} problems of math." in called.out
+
+
+def test_a_number_of_problems_that_matters_must_be_known(tmp_path: Path) -> None:
+    """It does with a base accuracy; the declared sd of an error over seeds alone holds whatever it is."""
+    study = loaded(tmp_path, hypotheses=[hypothesis(power={"effect": 3, "sd": 1.0, "base_accuracy": 0.5})])
+    with pytest.raises(Refused, match=r"number of problems of hard") as refused:
+        plan_of(study, {"easy": 5, "hard": None})
+    assert "`limit` or a local copy" in str(refused.value)
+    plain = loaded(tmp_path, hypotheses=[hypothesis(power={"effect": 3, "sd": 1.0})])
+    unknown = power_of(plan_of(plain, {"easy": None, "hard": None}), 100, (2,), 1)
+    assert unknown == power_of(plan_of(plain, {"easy": 5, "hard": 700}), 100, (2,), 1)

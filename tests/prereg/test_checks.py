@@ -256,6 +256,42 @@ REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
     ),
     (
         training.arms_are_consistent,
+        (shared("credit: {kind: shuffled, floor: 1.0}"),),
+        "trainer.credit.floor",
+        "would be `uniform`",
+    ),
+    (
+        training.arms_are_consistent,
+        (shared("credit: {kind: entropy, share: 1.0}"),),
+        "trainer.credit.share",
+        "would be `uniform`",
+    ),
+    (
+        training.arms_are_consistent,
+        (shared("reward: {kind: implicit_prm, learning_rate: 0}"),),
+        "trainer.reward.learning_rate",
+        "token rewards are 0",
+    ),
+    (
+        training.arms_are_consistent,
+        (shared("reward: {kind: mc_value_hard, estimator: {kind: continuations, count: 1}}"),),
+        "trainer.reward.estimator.count",
+        "would be `mc_value_soft`",
+    ),
+    (
+        training.arms_are_consistent,
+        (shared("selection: {kind: nearest_half, exploration: 1}"),),
+        "trainer.selection.exploration",
+        "nothing would be chosen",
+    ),
+    (
+        training.arms_are_consistent,
+        (shared("selection: {kind: nearest_half, predictor: {kind: history, prior_samples: 9}}"),),
+        "trainer.selection.predictor.prior_samples",
+        "without a prior",
+    ),
+    (
+        training.arms_are_consistent,
         (shared("reward: {kind: mc_value_soft, estimator: {kind: continuations, root: continuations}}"),),
         "trainer.reward.estimator.root",
         "paid for nothing",

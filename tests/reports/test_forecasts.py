@@ -123,3 +123,12 @@ def test_the_section_shows_the_rule_the_lot_and_the_other_arms() -> None:
 
 def test_a_study_that_predicts_nothing_has_no_such_section(case: Case) -> None:
     assert all(section.name != "selection" for section in build_report(case.inputs()).sections)
+
+
+def test_predictions_that_never_saw_their_prompt_are_named() -> None:
+    case = selecting()
+    assert not any("rests on a sample of the prompt" in flag for flag in build_report(case.inputs()).flags)
+    for row in case.ledger.rows["selections"]:
+        row["evidence"] = 0.0
+    (flag,) = (one for one in build_report(case.inputs()).flags if "rests on a sample of the prompt" in one)
+    assert flag.startswith("mcpo: no prediction")

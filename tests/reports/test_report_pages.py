@@ -12,9 +12,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import typst
 
 from reports import pages, words
 from reports.build import build_report, write_report
+from reports.charts.lines import titled
 from reports.charts.style import spread
 from reports.content import Column, Estimate, Figure, ReportContent, Table
 from reports.export import as_csv, as_json
@@ -284,3 +286,28 @@ def test_every_figure_has_its_table_and_every_name_is_unique(case: Case) -> None
     figures = pages.figures(content)
     assert figures
     assert all(isinstance(figure, Figure) and figure.table.rows for figure in figures)
+
+
+@pytest.mark.parametrize(("wrapped", "breaks"), [("breakable", True), ("", False)])
+def test_a_long_name_breaks_within_its_column_on_paper(wrapped: str, breaks: bool) -> None:
+    """By Typst itself: a name of some 75 pt takes several lines of a column of 40 pt, or runs over."""
+    content = build_report(make_case().inputs())
+    source = typst_source(content, pages.draw(content)) + (
+        "\n#let heights(name) = measure(width: 40pt, text(size: 7.8pt, name)).height.pt()"
+        f'\n#let long = {wrapped}(text(size: 7.8pt, "mcpo_not_its_placebo"))'
+        '\n#context [#metadata((measure(width: 40pt, long).height.pt(), heights("mcpo"))) <heights>]'
+    )
+    options = {"field": "value", "one": True, "ignore_system_fonts": True}
+    long, short = json.loads(typst.query(source.encode(), "<heights>", **options))
+    assert (long > 1.9 * short) is breaks
+
+
+def test_a_long_title_of_a_chart_takes_two_lines_and_no_more() -> None:
+    """40 bold letters of 8 points are as wide as a panel of 3.6 inches."""
+    long = "hypotheses mcpo_not_its_placebo, mcpo_at_equal_length"
+    assert titled(long) == "Hypotheses mcpo_not_its_placebo,\nmcpo_at_equal_length"
+    assert titled("hypothesis rate_alone") == "Hypothesis rate_alone"
+    lines = titled(", ".join(["mcpo_not_its_placebo"] * 9)).split("\n")
+    assert len(lines) == 2
+    assert lines[1].endswith("…")
+    assert max(map(len, lines)) <= 40

@@ -363,3 +363,17 @@ def test_an_estimate_of_nothing_has_no_number(content: ReportContent) -> None:
     empty = build_report(case.inputs())
     assert all(row["rank"] is None for row in table(empty, "ranking_updates"))
     assert not any(isinstance(value, Estimate) for row in table(empty, "averages") for value in row.values())
+
+
+def test_an_arm_whose_first_update_crosses_a_budget_is_named_alone() -> None:
+    case = make_case()
+    for row in case.ledger.rows["readings"]:
+        if row["run_id"].startswith("mcpo") and row["axis"] == "generated_tokens":
+            row.update(step=0, cost=0.0, crossing_cost=60_000.0)
+    rows = case.ledger.rows
+    rows["evaluations"] = [
+        r for r in rows["evaluations"] if not (r["run_id"].startswith("mcpo") and r["step"])
+    ]
+    (flag,) = (one for one in build_report(case.inputs()).flags if "holds not one update" in one)
+    assert "of mcpo (" in flag
+    assert "grpo" not in flag

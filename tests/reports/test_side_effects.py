@@ -146,6 +146,15 @@ def test_strata_are_drawn_from_other_samples(by: str) -> None:
     assert interaction["interaction"] is None
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("by", ["base_model", "other_seeds"])
+def test_one_seed_has_no_others_to_tell_difficulty_from(by: str) -> None:
+    """No problem is called easy for want of samples, and nothing warns of a division by none."""
+    case = make_case(strata={"by": by, "cut_points": [0.3]}, seeds=[11])
+    (row,) = table(build_report(case.inputs()), "strata")
+    assert row["stratum"] == "not available"
+
+
 def test_without_declared_bounds_the_report_says_so(case: Case) -> None:
     section = next(s for s in build_report(case.inputs()).sections if s.name == "controls")
     assert "declares no bounds" in section.blocks[0].text  # type: ignore[union-attr]

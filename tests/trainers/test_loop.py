@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 import torch
 
+from prereg.problems import Refused
 from prereg.study import merged_trainer
 from prereg.trainer import Trainer
 from tests.trainers.conftest import CountingMeter, exact_grader, load_policy
 from trainers.checkpoint import DamagedCheckpoint, load_checkpoint, save_checkpoint
+from trainers.draws import draw
 from trainers.engines.transformers import TransformersEngine
 from trainers.loop import Learner
+from trainers.segments import Segments
+from trainers.selection import Gathered
+from trainers.statistics import TokenStatistics
 from trainers.types import Grade, Prompt
 
 BASE = Trainer(max_new_tokens=48, prompts_per_update=6, samples_per_prompt=8)
@@ -188,3 +193,41 @@ def test_gradient_checkpointing_does_not_change_the_gradient(prompts: list[Promp
         spec, policy, TransformersEngine(policy, tokenizer), prompts, exact_grader, CountingMeter(), seed=3
     )
     torch.testing.assert_close(gradient_of(learner), plain, rtol=0, atol=1e-5 * float(plain.abs().max()))
+
+
+class Burst:
+    """Multipliers too large for a float in the first micro-batch it is asked about, 1 in all others."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def multipliers(
+        self, statistics: TokenStatistics, segments: Segments, keys: torch.Tensor
+    ) -> torch.Tensor:
+        self.asked += 1
+        return torch.ones_like(statistics.logprob) * (1e38 if self.asked == 1 else 1.0)
+
+
+def test_a_step_that_is_not_made_shows_in_the_norm_of_the_update(
+    prompts: list[Prompt], tokenizer: Any
+) -> None:
+    learner = learner_of(prompts, tokenizer, optimizer_steps_per_update=2)
+    learner.credit = Burst()
+    result = learner.update(1, 1e-4)
+    assert not np.isfinite(result.gradient_norm)
+    assert all(torch.isfinite(p).all() for p in learner.policy.trainable.values())
+
+
+def test_what_is_generated_and_not_charged_stops_the_run(prompts: list[Prompt], tokenizer: Any) -> None:
+    """A selection that draws to look and does not say so would be cheaper than it is."""
+    learner = learner_of(prompts, tokenizer)
+    honest = learner.selection.gather
+
+    def looks_first(step: int) -> Gathered:
+        draw(learner.setting, step, "screening", [0, 1], samples=2)
+        return honest(step)
+
+    learner.update(1, 0.0)
+    learner.selection.gather = looks_first  # type: ignore[method-assign]
+    with pytest.raises(Refused, match=r"tokens were generated for this update and .* charged"):
+        learner.update(2, 0.0)

@@ -106,6 +106,21 @@ def test_a_subset_depends_on_its_seed_and_not_on_the_rest(tmp_path: Path) -> Non
     assert problem.message == "`limit` asks for 51 rows, but the file holds 50"
 
 
+def test_long_problems_are_left_out_before_the_subset_is_drawn(tmp_path: Path) -> None:
+    """Characters are counted, not bytes: the second problem has five, in nine bytes."""
+    texts = ["1+1=", "ééééa", "123456", "1234567"]
+    rows = [json.dumps({"problem": text, "answer": "2"}, ensure_ascii=False) for text in texts]
+    (tmp_path / "set.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    short = load_task(source(max_characters=5), tmp_path)
+    assert [item.id for item in short.items] == ["0", "1"]
+    assert short.too_long == 2
+    assert short.remarks == ("2 of 4 problems have more than 5 characters and were left out.",)
+    all_short = load_task(source(max_characters=5, limit=2), tmp_path)
+    assert all_short.digest == short.digest
+    assert "no problem is left" in refusal(tmp_path, source(max_characters=3)).message
+    assert load_task(source(max_characters=7), tmp_path).digest == load_task(source(), tmp_path).digest
+
+
 def test_byte_order_marks_blank_lines_and_windows_line_ends(tmp_path: Path) -> None:
     text = '\r\n{"problem": "é", "answer": "1"}\r\n\r\n{"problem": "b", "answer": "2"}'
     (tmp_path / "set.jsonl").write_bytes(codecs.BOM_UTF8 + text.encode())
