@@ -20,7 +20,12 @@ _SEEN = {
 
 def lines(study: Study) -> tuple[str, ...]:
     """For the first page, a sentence each, the gravest first."""
-    return (*_seen(study), *_loose(study), *_separate(study), *_weak(study))
+    return (*_pilot(study), *_seen(study), *_loose(study), *_separate(study), *_weak(study))
+
+
+def _pilot(study: Study) -> Iterator[str]:
+    if study.kind == "pilot" and study.hypotheses:
+        yield "This is a pilot: its plan claims nothing, and no verdict below may be quoted as a finding."
 
 
 def _seen(study: Study) -> Iterator[str]:

@@ -88,3 +88,9 @@ def test_what_was_measured_stands_beside_a_statement_that_does_not_say_it(case: 
         "mcpo less grpo, avg@10 on all benchmarks, at equal generated tokens; claimed: greater",
     ]
     assert all(one.measured in render_html(content) for one in content.hypotheses)
+
+
+def test_a_pilot_claims_nothing(case: Case) -> None:
+    assert "This is a pilot" not in flags(case)
+    case.plan["kind"] = "pilot"
+    assert "no verdict below may be quoted as a finding" in flags(case)
