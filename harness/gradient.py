@@ -24,6 +24,7 @@ from prereg.events import append_event
 from prereg.explain import did_you_mean
 from prereg.layout import StudyLayout
 from prereg.problems import Problem, Refused
+from prereg.reserve import every_seed
 from prereg.study import Study
 from prereg.trainer import Trainer
 from reports import alignment
@@ -36,6 +37,7 @@ from trainers.gradient_test import (
     alignments,
     cosine,
     inner,
+    negative_control,
     rollout_direction,
     signal_gradient,
     token_signals,
@@ -46,6 +48,9 @@ from trainers.setting import Setting
 
 STEP = 1e-4
 """Half the distance of the two passes of a token's alignment, as a share of the weights' norm."""
+
+FEWEST = 2
+"""Prompts that the batch needs, and the direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,7 @@ class Cost:
 def gradient_test(root: StudyRoot, asked: Asked, now: datetime) -> dict[str, Any]:
     """Make the test and return it as plain JSON. Raises Refused for what the user can mend."""
     study = root.loaded.study
-    if asked.arm not in study.arms:
-        raise Refused(Problem(f"there is no arm {asked.arm!r}", hint=did_you_mean(asked.arm, study.arms)))
+    check_asked(study, asked)
     with ExitStack() as stack:
         ready = prepare_cell(study, root.loaded.folder, Cell(asked.arm, asked.model, asked.seed), stack)
         setting, meter = ready.learner.setting, ready.meter
@@ -96,6 +100,30 @@ def gradient_test(root: StudyRoot, asked: Asked, now: datetime) -> dict[str, Any
     }
 
 
+def check_asked(study: Study, asked: Asked) -> None:
+    """Refuse what this study cannot be asked, all at once: a name that it lacks, or too few prompts."""
+    problems = [
+        Problem(f"--{option}: the study has no {option} `{name}`", hint=did_you_mean(name, names))
+        for option, name, names in (
+            ("arm", asked.arm, list(study.arms)),
+            ("model", asked.model, list(study.models)),
+            ("seed", str(asked.seed), [str(seed) for seed in every_seed(study)]),
+            ("checkpoint", asked.checkpoint, [START, *study.budget.declared()]),
+        )
+        if name not in names
+    ]
+    for option, count, why in (
+        ("prompts", asked.prompts, "an interval over prompts needs two"),
+        ("direction-prompts", asked.direction_prompts, "each half of the direction needs one"),
+    ):
+        if count < FEWEST:
+            problems.append(
+                Problem(f"--{option}: {count} is too few", hint=f"Ask for {FEWEST} or more: {why}.")
+            )
+    if problems:
+        raise Refused(*problems)
+
+
 def store(root: StudyRoot, test: dict[str, Any], now: datetime) -> Path:
     """Add a test to the study's file of predictions, and log it. Earlier tests stay."""
     path = StudyLayout.of(root.loaded.path).predictions
@@ -108,18 +136,17 @@ def store(root: StudyRoot, test: dict[str, Any], now: datetime) -> Path:
 
 
 def candidates_of(study: Study, base: str) -> tuple[dict[str, Trainer], dict[str, str]]:
-    """The arms whose credit or reward can be scored on the base arm's batch, and why the others cannot.
+    """The arms whose signal can be scored on the base arm's batch, and why the others cannot.
 
-    Arms of one signal are tested once, under the first one's name.
+    A signal is what an arm trains tokens with: its reward, its advantage and its credit. Arms of one signal
+    are tested once, under the first one's name.
     """
     shared = study.trainer_of(base)
     chosen: dict[str, Trainer] = {}
     left: dict[str, str] = {}
     for arm in study.arms:
         spec = study.trainer_of(arm)
-        same = next(
-            (n for n, s in chosen.items() if (s.reward, s.credit) == (spec.reward, spec.credit)), None
-        )
+        same = next((name for name, other in chosen.items() if _signal(other) == _signal(spec)), None)
         if same is not None:
             left[arm] = f"its signal is that of {same}"
         elif (spec.samples_per_prompt, spec.max_new_tokens, spec.temperature) != (
@@ -129,6 +156,11 @@ def candidates_of(study: Study, base: str) -> tuple[dict[str, Trainer], dict[str
         else:
             chosen[arm] = spec
     return chosen, left
+
+
+def _signal(spec: Trainer) -> tuple[object, ...]:
+    """All of a trainer that decides a token's advantage."""
+    return spec.reward, spec.advantage, spec.credit
 
 
 def _sample(setting: Setting, asked: Asked, meter: RunMeter) -> tuple[Draws, Draws, Cost]:
@@ -171,7 +203,7 @@ def _score_all(
     training = _cost(meter.take())
     exact, approximate = inner(gradient, direction.unit), alignment.gain(uniform, along)
     chosen, left = candidates_of(study, asked.arm)
-    rows = {}
+    rows: dict[str, Any] = {}
     for name, spec in chosen.items():
         meter.take()
         candidate = Candidate(
@@ -184,10 +216,12 @@ def _score_all(
             rollouts.device_seconds + own.device_seconds + training.device_seconds,
         )
         rows[name] = _row(setting, batch, direction, along, halves, uniform, signal, cost)
+        rows[name]["negative_control"] = negative_control(setting, batch, apart, signal, direction, STEP)
     return {
         "samples": len(batch.completions),
         "noise_floor": direction.agreement,
         "finite_difference": {"exact": exact, "approximate": approximate},
+        "uniform_gain_by_half": [alignment.gain(uniform, half) for half in halves],
         "candidates": rows,
         "left_out": left,
     }
@@ -203,12 +237,11 @@ def _row(
     return {
         "gain": found,
         "cosine": _number(cosine(signal_gradient(setting, batch, signal), direction.unit)),
-        "negative": alignment.gain([-row for row in signal], along),
         "within": _number(alignment.within_correlation(signal, along)),
         "between": _number(alignment.between_correlation(signal, along)),
         "gain_by_half": [alignment.gain(signal, half) for half in halves],
         "versus_uniform": asdict(alignment.prompt_bootstrap(signal, uniform, along, batch.groups, key)),
-        "placebo": asdict(alignment.placebo(signal, along, key)),
+        "permuted_less_uniform": asdict(alignment.placebo(signal, uniform, along, key)),
         **asdict(cost),
         "gain_per_1000_tokens": 1000 * found / cost.generated_tokens,
         "gain_per_device_second": found / cost.device_seconds if cost.device_seconds else None,

@@ -35,8 +35,9 @@ def second_opinions(
 ) -> tuple[SecondOpinion, ...]:
     """A row an arm and model. Which samples are drawn depends on the study's id and theirs alone.
 
-    Only benchmarks that the math grader graded are looked at: what `exact` compares leaves no room for
-    opinions.
+    Texts that were cut off or have no box are counted under no opinion: to agree that they are wrong is no
+    agreement on grading. Only benchmarks that the math grader graded are looked at: what `exact` compares
+    leaves no room for opinions.
     """
     names = [name for name, one in study.data.benchmarks.items() if one.grader.kind == "math"]
     if not names:

@@ -40,6 +40,7 @@ from prereg.lock import Lock, utc_text
 from prereg.problems import LockMismatch, Problem, Refused
 from prereg.source import LoadedStudy, load_study
 from prereg.sources import Benchmark
+from prereg.study import Study
 from prereg.whole import write_whole
 
 GraderChoice = Literal["study", "second"]
@@ -94,6 +95,9 @@ def regrade_study(path: Path, *, which: GraderChoice = "study", exploratory: boo
     altered or a problem set is not the one that was locked.
     """
     loaded, root, lock = _opened(path, exploratory)
+    if not _graded_by(loaded.study, which):
+        hint = "The second grader reads the answer in a `\\boxed{}`, which only the math grader asks for."
+        raise Refused(Problem("no benchmark of this study is graded by `math`", file=str(path), hint=hint))
     golds = read_golds(loaded, lock)
     done, passed_over = [], []
     for cell in every_cell(loaded.study):
@@ -131,7 +135,7 @@ def _regrade(
     number = max((int(p.stem) for p in folder.glob("*.json") if p.stem.isdigit()), default=0) + 1
     tables, versions = [], {}
     with connect([run]) as connection:
-        for name, benchmark in root.loaded.study.data.benchmarks.items():
+        for name, benchmark in _graded_by(root.loaded.study, which).items():
             part, versions[name] = _benchmark(connection, name, benchmark, golds, which)
             tables.append(part.append_column("number", pa.array([number] * len(part), pa.int32())))
     table = pa.concat_tables(tables).append_column(
@@ -146,7 +150,8 @@ def _regrade(
     write_whole(target, content)
     before, after = table["state_before"].to_pylist(), table["state"].to_pylist()
     result = Regraded(
-        run.run_id, number, len(table), sum(a != b for a, b in zip(before, after, strict=True)),
+        run.run_id, number, len(table),
+        sum(_changed(b, a, which) for a, b in zip(after, before, strict=True)),
         sum(b == "grader_error" and a in VERDICTS for a, b in zip(after, before, strict=True)),
         target,
     )  # fmt: skip
@@ -207,6 +212,23 @@ def _rows(batch: pa.RecordBatch, golds: Golds, benchmark: str) -> Iterator[tuple
         strict=True,
     ):
         yield golds[benchmark][problem], text, reason == "stop"
+
+
+def _graded_by(study: Study, which: GraderChoice) -> dict[str, Benchmark]:
+    """The benchmarks that a grader can grade: the second one reads boxes, and `exact` asks for none."""
+    benchmarks = study.data.benchmarks
+    if which == "study":
+        return dict(benchmarks)
+    return {name: one for name, one in benchmarks.items() if one.grader.kind == "math"}
+
+
+def _changed(before: str, after: str, which: GraderChoice) -> bool:
+    """Whether a verdict differs. Of the second grader's, where it has one: is the answer right."""
+    if which == "study":
+        return before != after
+    if after == NO_OPINION:
+        return False
+    return before not in VERDICTS or (before == "correct") != (after == "correct")
 
 
 def _second(gold: str, text: str, finished: bool) -> str:

@@ -14,8 +14,8 @@ class Look(Section):
 
     seeds: Count
     """The look is made on the first so many seeds of the study's list, in both arms of each hypothesis."""
-    share: Annotated[float, Field(gt=0, le=1)]
-    """Part of each hypothesis' alpha that is spent at this look."""
+    share: Annotated[float, Field(ge=0.001, le=1)]
+    """Part of each hypothesis' alpha that is spent at this look: a thousandth at least."""
 
 
 class FixedSeeds(Section):

@@ -34,11 +34,12 @@ class Bootstrapped:
 
 @dataclass(frozen=True, slots=True)
 class Placebo:
-    """The gain of the same signal permuted within each completion."""
+    """The gain of the same signal permuted within each completion, less that of a reference."""
 
     mean: float
     low: float
     high: float
+    """`low` and `high` hold 95 % of the permutations."""
 
 
 def gain(c: Rows, a: Rows) -> float:
@@ -86,10 +87,15 @@ def prompt_bootstrap(
     )
 
 
-def placebo(c: Rows, a: Rows, key: int, permutations: int = PLACEBOS) -> Placebo:
-    """What is left of the gain when each completion keeps its signal's values and loses their places."""
+def placebo(c: Rows, reference: Rows, a: Rows, key: int, permutations: int = PLACEBOS) -> Placebo:
+    """What each completion's signal gains over `reference` once its values have lost their places.
+
+    Over uniform credit, a credit that only moves a completion's advantage between its tokens gains nothing
+    here: 0 lies within `low` and `high`. What is left of another signal lies between completions.
+    """
     generator = np.random.Generator(np.random.Philox(key=key))
-    gains = [gain([generator.permutation(x) for x in c], a) for _ in range(permutations)]
+    base = gain(reference, a)
+    gains = [gain([generator.permutation(x) for x in c], a) - base for _ in range(permutations)]
     low, high = np.quantile(gains, [0.025, 0.975])
     return Placebo(float(np.mean(gains)), float(low), float(high))
 

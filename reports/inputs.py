@@ -193,6 +193,9 @@ class CandidateGain:
     low: float
     high: float
     placebo: float
+    """Gain of the signal permuted within completions less that of uniform credit: mean of permutations."""
+    placebo_low: float
+    placebo_high: float
     within: float | None
     between: float | None
     per_1000_tokens: float
@@ -216,6 +219,8 @@ class GradientTest:
     candidates: tuple[CandidateGain, ...]
     left_out: tuple[tuple[str, str], ...]
     """Arms that were not tested, and why."""
+    warnings: tuple[str, ...] = ()
+    """What its own guards say against its gains, in sentences."""
 
 
 @dataclass(frozen=True, slots=True)

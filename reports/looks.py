@@ -125,6 +125,8 @@ def judge_looks(study: Study, lock: LockFact, marks: Sequence[str], looked: Sequ
     standings = {
         name: Standing(made[name], state.look, name in decided, state.waits) for name, state in states.items()
     }
+    then = {name: state.adjusted for name, state in decided.items()}
+    found = tuple(replace(one, p_adjusted=then.get(one.hypothesis, one.p_adjusted)) for one in found)
     return Judged(found, {name: state.shown for name, state in states.items()}, standings)
 
 
@@ -140,6 +142,8 @@ class _State:
     look: int | None = None
     """Of the shown."""
     waits: bool = False
+    adjusted: float = float("nan")
+    """Of a decided hypothesis: its p within its family as that stood then."""
 
 
 _LOCKED = LockFact("intact")
@@ -155,11 +159,12 @@ def _decided(study: Study, made: Mapping[str, tuple[Made, ...]]) -> dict[str, _S
         while new:  # a scoreboard is decided after its predictions, and what it gates after the scoreboard
             states = {h.id: decided.get(h.id) or _so_far(h, until[h.id]) for h in study.hypotheses}
             found = _judged(study, _LOCKED, (), states, decided)
-            decisive = {one.hypothesis: one.outcome for one in found if one.outcome in (*SHOWN, "REFUTED")}
+            decisive = {one.hypothesis: one for one in found if one.outcome in (*SHOWN, "REFUTED")}
             new = bool(decisive.keys() - decided.keys())
             for name in decisive.keys() - decided.keys():
-                against = decisive[name] == "REFUTED"
-                decided[name] = _frozen(states[name], until[name], number, against=against)
+                against = decisive[name].outcome == "REFUTED"
+                state = _frozen(states[name], until[name], number, against=against)
+                decided[name] = replace(state, adjusted=decisive[name].p_adjusted)
     return decided
 
 

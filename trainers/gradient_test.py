@@ -47,6 +47,8 @@ class Direction:
     """Unit vectors of each half."""
     agreement: float
     """cos(v1, v2): the noise floor. Near 0, the direction itself is mostly noise."""
+    size: float
+    """Norm of the sum of the halves' gradients, of which `unit` is the direction."""
 
 
 def rollout_direction(setting: Setting, draws: Draws) -> Direction:
@@ -55,18 +57,26 @@ def rollout_direction(setting: Setting, draws: Draws) -> Direction:
     Groups go to the halves in turn. Raises ValueError where a half has no group with a signal: then there is
     no direction.
     """
-    groups = sorted(set(draws.groups))
-    members = [[i for i, g in enumerate(draws.groups) if groups.index(g) % 2 == half] for half in (0, 1)]
-    advantages = group_advantages(
-        outcomes(draws.grades), draws.group_ids, Advantage(baseline="leave_one_out", scale="none")
-    )
-    gradients = [reinforce_gradient(setting, draws, advantages, half) for half in members]
+    advantages = _leave_one_out(draws)
+    gradients = [reinforce_gradient(setting, draws, advantages, half) for half in _halves(draws)]
     norms = [_norm(gradient) for gradient in gradients]
     if min(norms) == 0:
         raise ValueError("no group of one half of the direction's prompts has both right and wrong answers")
     whole = {name: gradients[0][name] + gradients[1][name] for name in gradients[0]}
     first, second = (_scaled(g, 1 / n) for g, n in zip(gradients, norms, strict=True))
-    return Direction(_scaled(whole, 1 / _norm(whole)), (first, second), inner(first, second))
+    return Direction(_scaled(whole, 1 / _norm(whole)), (first, second), inner(first, second), _norm(whole))
+
+
+def _leave_one_out(draws: Draws) -> Floats:
+    """Outcome advantages (completions,): reward less the mean of the others of the group."""
+    plain = Advantage(baseline="leave_one_out", scale="none")
+    return group_advantages(outcomes(draws.grades), draws.group_ids, plain)
+
+
+def _halves(draws: Draws) -> list[list[int]]:
+    """The completions of the groups in turn: those of every second group, and the others."""
+    turn = {group: place % 2 for place, group in enumerate(sorted(set(draws.groups)))}
+    return [[i for i, group in enumerate(draws.groups) if turn[group] == half] for half in (0, 1)]
 
 
 def reinforce_gradient(setting: Setting, draws: Draws, advantages: Floats, members: Sequence[int]) -> Vector:
@@ -135,6 +145,42 @@ def token_signals(setting: Setting, draws: Draws, candidate: Candidate, base: Tr
         for i, piece in zip(part, pieces, strict=True):
             result[i] = scored.tokens[i].astype(np.float64) * piece.numpy()
     return result
+
+
+def negative_control(
+    setting: Setting, batch: Draws, apart: Draws, signal: Sequence[Floats], direction: Direction, step: float
+) -> float | None:
+    """The gain of training the batch with -c, measured: a candidate that gains must lose by it.
+
+    The policy takes a step along the gradient of -c (`step`: its length as a share of the weights' norm), and
+    the direction's objective, mean_t A_i log pi(y_t) over each half of the completions apart, is read before
+    and after it. What it changed by, over the length of the step and in the unit of the gain, does without
+    alignments and without the direction's vector. None where the signal is all zero.
+    """
+    gradient = signal_gradient(setting, batch, [-row for row in signal])
+    size = _norm(gradient)
+    if size == 0:
+        return None
+    policy = setting.policy
+    weights = policy.weights()
+    length = step * _norm(weights) / size
+    before = _objective(setting, apart)
+    with policy.with_weights({name: w + length * gradient[name].to(w) for name, w in weights.items()}):
+        after = _objective(setting, apart)
+    return (after - before) / length / direction.size
+
+
+def _objective(setting: Setting, draws: Draws) -> float:
+    """What the direction is the gradient of: the mean of A log pi over a half's tokens, both halves added."""
+    logprobs = Passes(setting, draws.prompts, draws.completions).frozen_logprobs(
+        range(len(draws.completions))
+    )
+    advantages = _leave_one_out(draws)
+    return sum(
+        sum(float(advantages[i]) * float(logprobs[i].double().sum()) for i in members)
+        / sum(len(logprobs[i]) for i in members)
+        for members in _halves(draws)
+    )
 
 
 def inner(one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> float:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from pydantic import ValidationError
@@ -40,7 +42,11 @@ def load_method(group: Group, spec: InstalledMethod) -> tuple[Any, Section]:
         method = entry.load()
     except Exception as error:
         raise Refused(
-            Problem(f"the {group} method `{spec.name}` ({entry.value}) cannot be loaded: {error}")
+            Problem(
+                f"the {group} method `{spec.name}` ({entry.value}) cannot be loaded: "
+                f"{type(error).__name__}: {error}{_place(error)}",
+                hint="A file is loaded as a whole, whichever of its methods a study names.",
+            )
         ) from error
     settings = getattr(method, "Settings", None)
     if not (isinstance(settings, type) and issubclass(settings, Section)):
@@ -54,3 +60,11 @@ def load_method(group: Group, spec: InstalledMethod) -> tuple[Any, Section]:
         known = ", ".join(f"`{name}`" for name in settings.model_fields)
         message = f"the settings of `{spec.name}` do not fit: {where}: {first['msg']}"
         raise Refused(Problem(message, hint=f"Its fields: {known or 'none'}.")) from error
+
+
+def _place(error: Exception) -> str:
+    """Where in the package's own code an import failed; empty where it failed before any was read."""
+    if isinstance(error, SyntaxError):
+        return ""  # its text says so
+    ours = [f for f in extract_tb(error.__traceback__) if "importlib" not in f.filename][1:]
+    return f" (line {ours[-1].lineno} of {Path(ours[-1].filename).name}: {ours[-1].line})" if ours else ""

@@ -45,6 +45,7 @@ def gradient_test(
     """
     from harness.gradient import Asked, store
     from harness.gradient import gradient_test as make
+    from harness.gradientfile import warnings_of
     from harness.now import utc_now
     from harness.roots import open_root
     from prereg.layout import find_study
@@ -59,15 +60,17 @@ def gradient_test(
     test = make(root, asked, now)
     path = store(root, test, now)
     if json:
-        emit(test | {"file": str(path)})
+        emit(test | {"file": str(path), "warnings": warnings_of(test)})
         return
     print(_render(test))
+    for warning in warnings_of(test):
+        note(f"warning: {warning}")
     note(f"stored in {path}, with {test['runs_begun']} runs of the study begun")
 
 
 def _render(test: dict[str, Any]) -> str:
     """A line a candidate."""
-    from harness.gradientfile import asked_words
+    from harness.gradientfile import asked_words, permuted_less_uniform
 
     check = test["finite_difference"]
     lines = [
@@ -76,16 +79,23 @@ def _render(test: dict[str, Any]) -> str:
         f"{check['exact']:.3e}, by two forward passes {check['approximate']:.3e}",
         "",
         f"  {'candidate':<20} {'gain':>10} {'cosine':>8} {'less uniform (95 %)':>34} {'p':>7} "
-        f"{'placebo':>10} {'per 1k tok':>11} {'per s':>10}",
+        f"{'permuted, less uniform (95 %)':>34} {'-c':>10} {'per 1k tok':>11} {'per s':>10}",
     ]
     for name, row in test["candidates"].items():
-        versus = row["versus_uniform"]
-        interval = f"{versus['estimate']:+.2e} [{versus['low']:+.2e}, {versus['high']:+.2e}]"
+        versus, permuted = row["versus_uniform"], permuted_less_uniform(row)
+        interval = _interval(versus["estimate"], versus)
+        shuffled = _interval(permuted["mean"], permuted)
         cosine = "-" if row["cosine"] is None else f"{row['cosine']:.3f}"
         second = "-" if row["gain_per_device_second"] is None else f"{row['gain_per_device_second']:.2e}"
+        control = row["negative_control"]
+        negative = "-" if control is None else f"{control:.2e}"
         lines.append(
             f"  {name:<20} {row['gain']:>10.2e} {cosine:>8} {interval:>34} {versus['p']:>7.4f} "
-            f"{row['placebo']['mean']:>10.2e} {row['gain_per_1000_tokens']:>11.2e} {second:>10}"
+            f"{shuffled:>34} {negative:>10} {row['gain_per_1000_tokens']:>11.2e} {second:>10}"
         )
     lines += [f"  {name:<20} not tested: {why}" for name, why in test["left_out"].items()]
     return "\n".join(lines)
+
+
+def _interval(estimate: float, ends: dict[str, float]) -> str:
+    return f"{estimate:+.2e} [{ends['low']:+.2e}, {ends['high']:+.2e}]"

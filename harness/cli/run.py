@@ -331,15 +331,11 @@ def report(
             "planned": result.planned, "look": result.look,
         })  # fmt: skip
         return
+    recorded = "" if made_up else "; the event log records it"
     if result.look is not None:
-        note(
-            f"look {result.look} of the plan, on {result.finished} of {result.planned} runs; the event log "
-            "records it"
-        )
+        note(f"look {result.look} of the plan, on {result.finished} of {result.planned} runs{recorded}")
     elif result.finished < result.planned:
-        note(
-            f"a look: only {result.finished} of {result.planned} runs are finished; the event log records it"
-        )
+        note(f"a look: only {result.finished} of {result.planned} runs are finished{recorded}")
     for hypothesis, verdict in result.verdicts.items():
         note(f"{hypothesis}: {verdict}")
     print(result.paths.html)

@@ -6,7 +6,21 @@ from typing import Any
 
 from harness.grading.boxes import last_box, plain_integer, too_large
 from harness.grading.equal import equal_numbers, plain_number
-from harness.grading.notation import form, is_text, letter, tell_cases_apart, tidy, word
+from harness.grading.letters import told_apart
+from harness.grading.notation import (
+    as_list,
+    conditions,
+    form,
+    goes_on,
+    is_explained,
+    is_text,
+    letter,
+    other_brackets,
+    tidy,
+    unspaced,
+    unwrapped,
+    word,
+)
 from harness.grading.protocol import CORRECT, GRADER_ERROR, INCORRECT, LIMIT, UNPARSEABLE, shortened
 from prereg.namedsets import AnswerType
 
@@ -42,7 +56,10 @@ def ask(gold: str, answer: str, kind: AnswerType) -> Asked:
         return GRADER_ERROR, None
     if too_large(answer):
         return LIMIT, None
-    return _tidied(*tell_cases_apart(tidy(bare), tidy(answer)), kind)
+    if goes_on(bare) != goes_on(answer):
+        return INCORRECT, None
+    # What is said of the gold answer's letters may be said of the answer's; elsewhere it is a condition.
+    return _tidied(tidy(bare), tidy(answer, explained=is_explained(bare)), kind)
 
 
 _OF_NUMBERS = {"auto", "integer", "number", "expression", "set"}
@@ -62,12 +79,23 @@ def _tidied(gold: str, answer: str, kind: AnswerType) -> Asked:
         one = letter(gold)
         if one is not None and one == letter(answer) and len(gold) == len(answer) == 1:
             return CORRECT, None
+    if conditions(gold) or conditions(answer):
+        # No algebra reads a condition: only the same words are the same answer.
+        if kind == "auto":
+            return (CORRECT if _words(gold) == _words(answer) else INCORRECT), None
+        if conditions(answer):
+            return UNPARSEABLE, None
     shape, other = form(gold), form(answer)
+    if shape == "list" and plain_number(gold) is None:
+        answer = as_list(answer)
     if {shape, other} == {"braces", "brackets"} or (shape, other) == ("list", "brackets"):
+        return INCORRECT, None
+    if shape == other == "brackets" and other_brackets(gold, answer):
         return INCORRECT, None
     if (shape, other) == ("brackets", "list") and not any(sign in answer for sign in "=<>"):
         answer = f"({answer})"
-    return None, {"gold": gold, "answer": answer, "kind": kind}
+    expected_text, answer_text = told_apart(gold, answer)
+    return None, {"gold": expected_text, "answer": answer_text, "kind": kind}
 
 
 def _is_of(denominator: int, kind: AnswerType) -> bool:
@@ -92,9 +120,9 @@ def usable(gold: str, kind: AnswerType) -> tuple[str | None, dict[str, Any] | No
         if not _is_of(number.value.denominator, kind):
             return f"{shortened(bare)!r} is not an integer", None
         return None, None
-    if kind == "auto" and is_text(text):
+    if kind == "auto" and (is_text(text) or conditions(text)):
         return None, None
-    gold_alone, _ = tell_cases_apart(text, "")
+    gold_alone, _ = told_apart(text, "")
     return None, {"gold": gold_alone, "answer": None, "kind": kind}
 
 
@@ -104,6 +132,11 @@ def _same(expected: str | None, found: str | None) -> str:
     if found is None:
         return UNPARSEABLE
     return CORRECT if expected == found else INCORRECT
+
+
+def _words(latex: str) -> str:
+    """Words and mathematics as they are compared sign by sign."""
+    return unspaced(unwrapped(latex)).casefold()
 
 
 def _plain_text(latex: str) -> str | None:

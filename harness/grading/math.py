@@ -57,7 +57,7 @@ class MathGrader(Grader):
         packages = ("math-verify", "latex2sympy2_extended", "sympy")
         versions = " ".join(f"{name}={version(name)}" for name in packages)
         limits = f"timeout={spec.timeout_seconds:g}s memory={spec.memory_mb}MiB"
-        self.version = f"math-2 answer_type={spec.answer_type} {versions} {limits} {SETTINGS}"
+        self.version = f"math-3 answer_type={spec.answer_type} {versions} {limits} {SETTINGS}"
         self._kind = spec.answer_type
         self._pool = Pool(workers or min(2, os.cpu_count() or 1), spec.timeout_seconds, spec.memory_mb)
         self._known: OrderedDict[tuple[str, str], str] = OrderedDict()

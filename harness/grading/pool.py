@@ -22,9 +22,13 @@ from harness.grading import math_worker
 
 START_SECONDS = 120.0
 """Time that a new worker is given to import what it needs."""
-STARTS = 5
+STARTS = 9
 """Workers in a row that may die before they come to life; beyond, the machine or the installation is at
 fault."""
+PAUSE_SECONDS = 0.05
+"""Before a start that follows a failed one; twice as long after each further one, up to LONGEST_PAUSE: a
+machine that is short of memory for a moment kills whatever is starting."""
+LONGEST_PAUSE = 4.0
 LONGEST_REPLY = 2**20
 """Bytes without an end of line after which a worker is not listened to any more."""
 
@@ -94,6 +98,9 @@ class Pool:
         return sum(worker.task is not None for worker in self._workers)
 
     def _start(self) -> None:
+        if self._failed_starts:
+            # Replies wait in their pipes meanwhile, and are heard before any deadline is looked at.
+            time.sleep(min(PAUSE_SECONDS * 2 ** (self._failed_starts - 1), LONGEST_PAUSE))
         process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,

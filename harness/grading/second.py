@@ -15,13 +15,15 @@ from collections.abc import Sequence
 
 from harness.grading.numeric import Numeric, UnreadableError
 
-VERSION = "second-1 numeric points=3 tolerance=1e-9"
+VERSION = "second-2 numeric points=3 tolerance=1e-9"
 LONGEST = 1000
 """Characters of an answer that it reads."""
 _TOLERANCE = 1e-9
 _ROUNDED = 2e-6
 """Relative difference up to which a decimal is taken for a rounded form of a number that is not whole."""
 
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_BOX = re.compile(r"(?<!\\)\\boxed\s*\{")
 _WRAPPED = re.compile(r"\\(?:text|mbox|mathrm|textbf|mathbf|textit|operatorname)\s*\{([^{}]*)\}")
 _CHOICE = re.compile(r"\(?([A-Za-z])\)?\.?")
 _GROUPING = re.compile(r"(?<=[0-9])(?:,|\{,\}|\\,|\\!|,\\!\s*| )(?=[0-9]{3}(?![0-9]))")
@@ -30,11 +32,15 @@ _WORDS = re.compile(r"[A-Za-z]{2,}(?:[ -][A-Za-z]+)*")
 
 
 def opinion(gold: str, completion: str, finished: bool) -> bool | None:
-    """Whether it takes a completion for right; None where it has no opinion. A cut or boxless one is not
-    right."""
+    """Whether it takes a completion for right; None where it has no opinion.
+
+    A completion that was cut off or has no box is wrong for every grader: to agree on that says nothing of
+    grading, so it has no opinion there. Otherwise an arm whose texts are cut more often would seem to be
+    graded more surely.
+    """
     answer = boxed_answer(completion) if finished else None
     if not answer:
-        return False
+        return None
     held = boxed_answer(gold)
     try:
         return same(gold if held is None else held, answer)
@@ -43,32 +49,18 @@ def opinion(gold: str, completion: str, finished: bool) -> bool | None:
 
 
 def boxed_answer(text: str) -> str | None:
-    """What stands in the last box that is closed, found from the end of the text."""
-    at = len(text)
-    while (at := text.rfind("\\boxed", 0, at)) >= 0:
-        start = at + len("\\boxed")
-        while start < len(text) and text[start].isspace():
-            start += 1
-        if start < len(text) and text[start] == "{" and not text[:at].endswith("\\"):
-            end = _closing(text, start)
-            if end is not None:
-                return text[start + 1 : end].strip()
-        if len(text) - at > 50 * LONGEST:
-            return None
-    return None
-
-
-def _closing(text: str, start: int) -> int | None:
-    """The brace that closes the one at `start`, within the length that is read."""
-    depth, position = 0, start
-    while position < min(len(text), start + 20 * LONGEST):
-        if text[position] == "\\":
-            position += 2
-            continue
-        depth += {"{": 1, "}": -1}.get(text[position], 0)
-        if depth == 0:
-            return position
-        position += 1
+    """What stands in the last box that is closed, of the last 50,000 characters."""
+    text = text[-50 * LONGEST :]
+    opened: list[int] = []
+    closes: dict[int, int] = {}
+    for found in _BRACE.finditer(text):
+        if found.group() == "{":
+            opened.append(found.start())
+        elif found.group() == "}" and opened:
+            closes[opened.pop()] = found.start()
+    for box in reversed(list(_BOX.finditer(text))):
+        if box.end() - 1 in closes:
+            return text[box.end() : closes[box.end() - 1]].strip()
     return None
 
 

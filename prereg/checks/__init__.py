@@ -46,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     decisions.margin_replaces_smallest_effect,
     scoreboards.known_predictions,
     scoreboards.predictions_have_even_odds,
+    scoreboards.predictions_differ,
     scoreboards.predictions_share_the_contrast,
     scoreboards.scoreboard_measures_nothing_itself,
     hypotheses.seeds_enough_for_a_test,

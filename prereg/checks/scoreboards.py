@@ -10,8 +10,9 @@ from prereg.problems import Problem
 from prereg.source import LoadedStudy
 from prereg.testkinds import BinomialScoreboard
 
-SCORED = ("greater", "less", "non_inferior")
-"""Directions of predictions that come out right half the time if the effect lies at their null."""
+SCORED = ("greater", "less")
+"""Directions of predictions that a method without any effect gets right half the time at most. One of
+`non_inferior` it nearly always gets right."""
 
 
 def known_predictions(loaded: LoadedStudy) -> Iterator[Problem]:
@@ -44,6 +45,33 @@ def predictions_have_even_odds(loaded: LoadedStudy) -> Iterator[Problem]:
                     f"the odds of the prediction `{name}`, `{by_id[name].direction}`, are not even by chance"
                 )
                 hint = f"Predictions state a side: {', '.join(f'`{one}`' for one in SCORED)}."
+                yield loaded.problem(message, *_place(index, place), hint=hint)
+
+
+def predictions_differ(loaded: LoadedStudy) -> Iterator[Problem]:
+    """Each prediction is of something else, and none waits for another claim.
+
+    Otherwise one is counted twice, or is right without having been asked.
+    """
+    by_id = {h.id: h for h in loaded.study.hypotheses}
+    every = tuple(loaded.study.data.benchmarks)
+    for index, _, test in _boards(loaded):
+        seen: dict[object, str] = {}
+        for place, name in enumerate(dict.fromkeys(test.predictions)):
+            if (one := by_id.get(name)) is None or isinstance(one.test, BinomialScoreboard):
+                continue
+            what = (one.model, one.metric, frozenset(one.benchmarks or every))
+            message = hint = None
+            if what in seen:
+                message = f"the prediction `{name}` is of the same metric and benchmarks as `{seen[what]}`"
+                hint = (
+                    "Predictions of one scoreboard differ in benchmarks, metric or model: each counts once."
+                )
+            elif one.gate is not None:
+                message = f"the prediction `{name}` waits for `{one.gate}`, and is counted all the same"
+                hint = "Leave out its `gate`, or give the gate to the scoreboard."
+            seen.setdefault(what, name)
+            if message:
                 yield loaded.problem(message, *_place(index, place), hint=hint)
 
 

@@ -20,7 +20,12 @@ _SEEN = {
 
 def lines(study: Study) -> tuple[str, ...]:
     """For the first page, a sentence each, the gravest first."""
-    return (*_seen(study), *_loose(study), *_separate(study), *_weak(study))
+    return (*_pilot(study), *_seen(study), *_loose(study), *_separate(study), *_weak(study))
+
+
+def _pilot(study: Study) -> Iterator[str]:
+    if study.kind == "pilot" and study.hypotheses:
+        yield "This is a pilot: its plan claims nothing, and no verdict below may be quoted as a finding."
 
 
 def _seen(study: Study) -> Iterator[str]:
@@ -40,22 +45,34 @@ def _loose(study: Study) -> Iterator[str]:
 def _separate(study: Study) -> Iterator[str]:
     """Claims that share no error rate: each may err, so that some will.
 
-    What waits for a gate cannot be the first to err.
+    What waits for a gate errs only behind it: where the gate's claim does not hold, it is the gate that errs,
+    and where it holds, all that waits for it may. So of a gate and what waits for it the larger rate counts.
     """
-    alone = [one for one in study.hypotheses if one.family is None and one.gate is None]
-    rates = [one.alpha for one in alone] + [
-        study.families[name].alpha
-        for name in dict.fromkeys(one.family for one in study.hypotheses)
-        if name in study.families
-    ]
-    if len(rates) > 1 and alone:
-        names = [one.id for one in alone]
-        shown = words.joined((*names[:5], f"{len(names) - 5} more") if len(names) > 6 else tuple(names))
+    rates = {one.family or f" {one.id}": _own_rate(study, one) for one in study.hypotheses}
+    gate = {one.id: one.family or f" {one.id}" for one in study.hypotheses}
+    behind: dict[str | None, list[str]] = {}
+    for place in rates:
+        members = [one for one in study.hypotheses if (one.family or f" {one.id}") == place]
+        gates = {gate.get(one.gate) if one.gate else None for one in members} - {place}
+        behind.setdefault(gates.pop() if len(gates) == 1 else None, []).append(place)
+
+    def reached(place: str) -> float:
+        return max(rates[place], sum(reached(one) for one in behind.get(place, ())))
+
+    apart = [place for siblings in behind.values() if len(siblings) > 1 for place in siblings]
+    alone = [place.strip() for place in apart if place.startswith(" ")]
+    if alone:
+        shown = words.joined((*alone[:5], f"{len(alone) - 5} more") if len(alone) > 6 else tuple(alone))
+        total = sum(reached(place) for place in behind.get(None, ()))
         yield (
-            f"{words.plural(len(rates), 'error rate')} stand apart ({shown}: in no family), and nothing "
-            f"adjusts them for each other: were no claim true, the probability that some claim is confirmed "
-            f"all the same could reach {100 * min(1.0, sum(rates)):.0f} %."
+            f"{words.plural(len(apart), 'error rate')} stand apart ({shown}: in no family), and nothing "
+            f"adjusts them for each other: the probability that some claim is confirmed that is not true "
+            f"could reach {100 * min(1.0, total):.0f} %."
         )
+
+
+def _own_rate(study: Study, one: Hypothesis) -> float:
+    return study.families[one.family].alpha if one.family in study.families else one.alpha
 
 
 def _weak(study: Study) -> Iterator[str]:

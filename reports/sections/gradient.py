@@ -40,7 +40,7 @@ def _table(test: GradientTest, number: int) -> Table:
             one.gain,
             one.cosine,
             Estimate(one.versus_uniform, one.low, one.high),
-            one.placebo,
+            Estimate(one.placebo, one.placebo_low, one.placebo_high),
             one.within,
             one.between,
             one.per_1000_tokens,
@@ -62,7 +62,7 @@ def _table(test: GradientTest, number: int) -> Table:
             Column("gain", "Gain", "decimal", 4),
             Column("cosine", "Cosine", "decimal", 3),
             Column("versus_uniform", "Gain less uniform's", "estimate"),
-            Column("placebo", "Gain, permuted", "decimal", 4),
+            Column("placebo", "Permuted, less uniform's", "estimate"),
             Column("within", "Correlation within", "decimal", 3),
             Column("between", "Correlation between", "decimal", 3),
             Column("per_1000_tokens", "Gain a 1,000 tokens", "decimal", 5),
@@ -70,10 +70,12 @@ def _table(test: GradientTest, number: int) -> Table:
         ),
         tuple(rows),
         f"Made {test.made_at}, {begun}, on {words.plural(test.prompts, 'prompt')}. Intervals: 95 %, prompts "
-        "resampled whole. Permuted: each completion keeps its signal's values and loses their places; "
-        f"what is left is not about tokens. Noise floor, cos(v1, v2): {words.number(test.noise_floor, 3)}. "
+        "resampled whole. Permuted (the placebo): each completion keeps its signal's values and loses their "
+        "places, and the interval holds 95 % of the permutations; a credit that only moves advantage between "
+        "a completion's tokens is left with 0, and what is left of others is not about tokens. Noise floor, "
+        f"cos(v1, v2): {words.number(test.noise_floor, 3)}. "
         "Correlations are of signal and alignment, of tokens within completions and of completions' "
-        f"means.{left}",
+        f"means.{left}{''.join(f' Warning: {one}' for one in test.warnings)}",
     )
 
 

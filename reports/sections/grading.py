@@ -41,8 +41,9 @@ def _opinions(again: GradedAgain) -> Table:
         ),
         tuple(rows),
         f"At most {again.per_run} samples of each run, drawn by a hash of the study's id and theirs, graded "
-        f"again by a grader that shares no code with the first ({again.version}). The rate is of those on "
-        "which it has an opinion. Either of the two may be the one that errs; arms whose rates differ are a "
+        f"again by a grader that shares no code with the first ({again.version}). The rate is of those "
+        "on which it has an opinion. On a text that was cut off or has no closed box it has none: there is "
+        "nothing to disagree on. Either of the two may be the one that errs; arms whose rates differ are a "
         "reason to read answers.",
     )
 

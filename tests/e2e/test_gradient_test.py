@@ -44,6 +44,9 @@ def test_predictions_are_stored_before_training_and_shown_beside_it(study: Path)
     assert rows["mcpo"]["generated_tokens"] == rows["grpo"]["generated_tokens"]
     check = test["finite_difference"]
     assert check["approximate"] == pytest.approx(check["exact"], rel=0.02, abs=1e-4)
+    assert rows["grpo"]["permuted_less_uniform"] == {"mean": 0, "low": 0, "high": 0}
+    assert rows["grpo"]["negative_control"] == pytest.approx(-rows["grpo"]["gain"], rel=0.2)
+    assert any("mostly noise" in one for one in test["warnings"]) == (test["noise_floor"] < 1 / 3)
     events = [json.loads(line) for line in (study / "study.events.jsonl").read_text().splitlines()]
     assert [event["kind"] for event in events] == ["lock", "prediction"]
 
@@ -65,16 +68,25 @@ def test_what_cannot_be_tested_is_said(study: Path) -> None:
     many = harness("gradient-test", "--prompts", "64", folder=study)
     assert many.code == 3
     assert "192 prompts are asked for" in many.err
+    several = harness("gradient-test", "--model", "x", "--prompts", "0", "--checkpoint", "foo", folder=study)
+    assert several.code == 3
+    assert "Traceback" not in several.err
+    assert "Valid here: `small`" in several.err
+    assert "--prompts: 0 is too few" in several.err
+    assert "`start`, `updates`, `generated_tokens`" in several.err
     none = harness("gradient-test", "--checkpoint", "train_flops", "--prompts", "8",
                    "--direction-prompts", "16", folder=study)  # fmt: skip
     assert none.code == 3
-    assert "kept no weights" in none.err
+    assert "no checkpoint `train_flops`" in none.err
 
 
-def test_a_damaged_file_of_predictions_is_named(tmp_path: Path) -> None:
+def test_weights_that_were_not_kept_and_a_damaged_file_of_predictions_are_named(tmp_path: Path) -> None:
     write_study(tmp_path)
+    few = ("--exploratory", "--prompts", "4", "--direction-prompts", "16")
+    none = harness("gradient-test", *few, "--checkpoint", "updates", folder=tmp_path)
+    assert none.code == 3
+    assert "kept no weights at a budget in updates" in none.err
     (tmp_path / "study.gradient.json").write_text("{")
-    refused = harness("gradient-test", "--exploratory", "--prompts", "4", "--direction-prompts", "16",
-                      folder=tmp_path)  # fmt: skip
+    refused = harness("gradient-test", *few, folder=tmp_path)
     assert refused.code == 3
     assert "study.gradient.json" in refused.err

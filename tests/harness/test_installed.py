@@ -15,6 +15,7 @@ from harness.cells import cells_of
 from harness.folders import RunFolder
 from harness.ledger.reader import read_run
 from harness.methods import resolve_methods
+from prereg.problems import Refused
 from tests.harness.studies import loaded
 
 FILE = """
@@ -113,6 +114,27 @@ def test_what_does_not_fit_is_refused_at_its_place(
     assert problem.path == ("arms", "mine", "trainer", "credit")
     assert problem.line is not None
     assert re.search(message, str(problem))
+
+
+def test_a_file_that_cannot_be_loaded_is_named_with_its_line(package: Path, tmp_path: Path) -> None:
+    """The class that stops the loading is another one than was asked for: the line says which."""
+    package.write_text(FILE.replace("import RewardMethod, Scored", "import Scored"))
+    _, (problem,) = resolve_methods(loaded(tmp_path, **arm("credit", "early")))
+    line = 1 + FILE.splitlines().index("class LastTokens(RewardMethod):")
+    assert "NameError" in problem.message
+    assert f"line {line} of my_methods_of_a_test.py: class LastTokens(RewardMethod):" in problem.message
+    assert "loaded as a whole" in str(problem.hint)
+
+
+def test_a_run_whose_credit_breaks_its_promise_ends_with_words(package: Path, tmp_path: Path) -> None:
+    package.write_text(FILE.replace("return scores /", "return 10 * scores /"))
+    study = loaded(tmp_path, **arm("credit", "early"))
+    cell = cells_of(study.study)[0]
+    with pytest.raises(Refused, match=r"credit method `early` gave .* of mean 10; expected: a mean of 1"):
+        run_cell(
+            study.study, study.folder, cell, RunFolder(tmp_path / cell.run_id), {"lock": None},
+            orphaned=lambda: False,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

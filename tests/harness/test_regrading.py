@@ -43,7 +43,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "max_new_tokens": 48,
     }  # fmt: skip
     plan = tiny()
-    data = plan["data"] | {"benchmarks": {"easy": benchmark("easy", 3, 2), "sums": sums}}
+    boxed = sums | {"source": {"kind": "jsonl", "path": "boxed.jsonl"}, "grader": {"kind": "math"}}
+    (folder / "boxed.jsonl").write_text('{"problem": "x+x=", "answer": "2x"}\n')
+    data = plan["data"] | {"benchmarks": {"easy": benchmark("easy", 3, 2), "sums": sums, "boxed": boxed}}
     path = write_study(
         folder, data=data, budget={"updates": 2, "clock": "counted"}, seeds=[1],
         evaluation={"pass_k": [1]}, hypotheses=[], kind="pilot",
@@ -87,14 +89,17 @@ def test_failures_become_usable_and_nothing_is_overwritten(ran: Path) -> None:
 
     second = regrade_study(ran, which="second", exploratory=True)
     assert all(one.number == 3 for one in second.done)
-    # The second grader wants a box, and this model writes none: it changes nothing that a report counts.
+    # The second grader wants a box, and this model writes none: it has no opinion, and changes nothing.
+    assert all(one.samples > 0 and one.changed == 0 for one in second.done)
     assert "grader_error" not in states(ran)
 
     assert digests == content_digests(folders)
     facts = regrades_of(folders[0])
     assert [one["grader"] for one in facts] == ["study", "study", "second"]
     assert facts[0]["versions"]["sums"].startswith("exact-1")
-    assert facts[2]["versions"]["sums"].startswith("second-1")
+    # What `exact` grades has no boxes: the second grader leaves it alone.
+    assert list(facts[2]["versions"]) == ["boxed"]
+    assert facts[2]["versions"]["boxed"].startswith("second-2")
     report_study(ran, exploratory=True, folder=ran.parent / "report")
     page = (ran.parent / "report" / "report.html").read_text()
     assert "What grading the same texts again changed" in page
@@ -105,6 +110,12 @@ def test_failures_become_usable_and_nothing_is_overwritten(ran: Path) -> None:
     with pytest.raises(LockMismatch, match="not as it was written"):
         states(ran)
     damaged.write_bytes(content)
+
+
+def test_a_study_without_boxes_is_not_for_the_second_grader(tmp_path: Path) -> None:
+    path = write_study(tmp_path, kind="pilot", hypotheses=[])
+    with pytest.raises(Refused, match="no benchmark of this study is graded by `math`"):
+        regrade_study(path, which="second", exploratory=True)
 
 
 def test_nothing_to_grade_again_is_said(tmp_path: Path) -> None:
@@ -130,7 +141,7 @@ def test_second_opinions_are_counted_by_arm() -> None:
     golds = {"easy": {"p": "2x"}, "hard": {}}
     texts = [
         (r"\boxed{x+x}", True), (r"\boxed{3x}", True), (r"\boxed{2x}", False), (r"\boxed{\int x}", False),
-        (r"\boxed{3x}", False),
+        (r"\boxed{3x}", False), ("no box", False),
     ]  # fmt: skip
     rows = [
         {
@@ -144,8 +155,12 @@ def test_second_opinions_are_counted_by_arm() -> None:
     found = second_opinions(samples(rows), study, cells, golds)
     runs = sum(cell.arm == "grpo" for cell in cells)
     assert [(one.arm, one.looked_at, one.no_opinion, one.only_first, one.only_second) for one in found] == [
-        ("grpo", 5 * runs, runs, runs, runs)
+        ("grpo", 6 * runs, 2 * runs, runs, runs)
     ]
+    # More texts that were cut off are more without an opinion, and no more agreement.
+    cut = [row | {"finish_reason": "length"} for row in rows]
+    found_cut = second_opinions(samples(cut), study, cells, golds)
+    assert [(one.no_opinion, one.only_first, one.only_second) for one in found_cut] == [(6 * runs, 0, 0)]
     one = rows[0] | {"text_digest": b"0", "text": "no"}
     many = [one | {"sample": n} for n in range(PER_RUN + 50)]
     assert second_opinions(samples(many), study, cells, golds)[0].looked_at == PER_RUN

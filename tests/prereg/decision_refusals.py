@@ -100,6 +100,18 @@ DECISION_REFUSALS: list[tuple[checks.Rule, tuple[Change, ...], str, str]] = [
         "matched_on `generated_tokens`",
     ),
     (
+        scoreboards.predictions_differ,
+        (scoreboard("[first, second]"),),
+        f"{PREDICTION}.1",
+        "same metric and benchmarks as `first`",
+    ),
+    (
+        scoreboards.predictions_differ,
+        (scoreboard("[first]"), first("greater", "paired_t", "gate: second")),
+        f"{PREDICTION}.0",
+        "waits for `second`",
+    ),
+    (
         scoreboards.scoreboard_measures_nothing_itself,
         (scoreboard("[first]", "benchmarks: [easy]"),),
         "hypotheses.0.benchmarks",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,22 @@ def test_prompts_of_different_lengths_weigh_by_their_tokens() -> None:
         [np.array([4.0]), np.zeros(3)], [np.zeros(1), np.zeros(3)], [np.ones(1), np.ones(3)], [0, 1], key=1
     )
     assert found.estimate == 1
+
+
+def test_the_placebo_against_all_permutations() -> None:
+    """The mean over every permutation of every completion; a credit of mean 1 gains nothing over uniform."""
+    advantage = [2.0, -1.0, 0.5]
+    multipliers = [np.array([0.5, 1.5]), np.array([1.0]), np.array([0.3, 0.6, 2.1])]
+    c = [x * m for x, m in zip(advantage, multipliers, strict=True)]
+    uniform = [x * np.ones_like(m) for x, m in zip(advantage, multipliers, strict=True)]
+    every = [
+        alignment.gain([np.array(row) for row in rows], A) - alignment.gain(uniform, A)
+        for rows in itertools.product(*(itertools.permutations(row) for row in c))
+    ]
+    assert np.mean(every) == pytest.approx(0, abs=1e-12)
+    found = alignment.placebo(c, uniform, A, key=3, permutations=4_000)
+    assert found.mean == pytest.approx(0, abs=4 * np.std(every) / np.sqrt(4_000))
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(every, [0.025, 0.975])))
+    # A signal of another mean keeps what lies between completions: 2 x uniform gains uniform's gain.
+    doubled = alignment.placebo([2 * row for row in uniform], uniform, A, key=3)
+    assert doubled.mean == doubled.low == doubled.high == alignment.gain(uniform, A)

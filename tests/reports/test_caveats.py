@@ -42,6 +42,15 @@ def test_claims_that_share_no_error_rate(case: Case) -> None:
     assert "error rates" not in flags(case)
 
 
+def test_a_gate_on_a_triviality_does_not_silence_the_count(case: Case) -> None:
+    """Where the gate's claim holds, each of the four behind it may err: 4 x 5 %, and not the gate's 5 %."""
+    claims(case, {}, *({"gate": "h0"} for _ in range(4)))
+    assert "4 error rates stand apart (h1, h2, h3 and h4: in no family)" in flags(case)
+    assert "could reach 20 %" in flags(case)
+    claims(case, {}, {"gate": "h0"}, {"gate": "h1"}, {"gate": "h2"})
+    assert "error rates" not in flags(case)
+
+
 def test_a_loose_level_and_a_power_known_to_be_low(case: Case) -> None:
     claims(case, {"alpha": 0.4, "acknowledge_underpowered": True})
     assert "h0 is tested at alpha 0.4" in flags(case)
@@ -79,3 +88,9 @@ def test_what_was_measured_stands_beside_a_statement_that_does_not_say_it(case: 
         "mcpo less grpo, avg@10 on all benchmarks, at equal generated tokens; claimed: greater",
     ]
     assert all(one.measured in render_html(content) for one in content.hypotheses)
+
+
+def test_a_pilot_claims_nothing(case: Case) -> None:
+    assert "This is a pilot" not in flags(case)
+    case.plan["kind"] = "pilot"
+    assert "no verdict below may be quoted as a finding" in flags(case)

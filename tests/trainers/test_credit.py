@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
+from prereg.problems import Refused
 from prereg.trainer import EntropyCredit, MarginCredit, ShuffledCredit, UniformCredit
 from trainers.credit import build_credit
+from trainers.credit.installed import Installed
 from trainers.noise import sequence_key
 from trainers.segments import Segments
 from trainers.statistics import TokenStatistics
@@ -108,3 +112,42 @@ def test_the_denominator_of_entropy_credit_is_a_factor_of_five_at_a_fifth() -> N
     over_all = entropy_multipliers(entropy, [10, 10], share=0.2, denominator="all")
     assert kept == pytest.approx([5 * value for value in over_all])
     assert sum(over_all) == 4
+
+
+class Given:
+    """An installed method that gives what it was made with."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    def multipliers(self, statistics: TokenStatistics, segments: Segments, keys: torch.Tensor) -> Any:
+        return self.given
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (torch.full((4,), 10.0), r"the 3 tokens of a completion multipliers of mean 10; .* mean of 1"),
+        (torch.tensor([1.0, 1.0, 1.0, 0.9]), r"the 1 tokens of a completion multipliers of mean 0.9"),
+        # A mean of 1 over the batch, and of no completion.
+        (torch.tensor([1.2, 1.2, 1.2, 0.4]), r"mean 0.4"),
+        (torch.ones(3), r"shape \(3,\) for 2 completions; expected: one multiplier a token, shape \(4,\)"),
+        (torch.ones(4, 1), r"shape \(4, 1\)"),
+        (torch.tensor([1.0, float("nan"), 1.0, 1.0]), r"1 of 4 multipliers that are not finite"),
+        ([1.0, 1.0, 1.0, 1.0], r"gave a list; expected: a tensor"),
+    ],
+)
+def test_an_installed_credit_that_breaks_its_promise_is_named(given: Any, message: str) -> None:
+    credit = Installed("mine", Given(given))
+    with pytest.raises(Refused, match=f"the credit method `mine` .*{message}"):
+        credit.multipliers(statistics(torch.zeros(4)), Segments.of([3, 1]), keys(2))
+
+
+def test_an_installed_credit_is_taken_as_float32_without_its_gradient() -> None:
+    given = torch.tensor([0.5, 1.0, 1.5, 1.0], dtype=torch.float64, requires_grad=True)
+    found = Installed("mine", Given(given)).multipliers(
+        statistics(torch.zeros(4)), Segments.of([3, 1]), keys(2)
+    )
+    assert found.tolist() == [0.5, 1.0, 1.5, 1.0]
+    assert found.dtype == torch.float32
+    assert not found.requires_grad

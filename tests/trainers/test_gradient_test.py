@@ -10,6 +10,8 @@ import torch
 
 from reports import alignment
 from tests.trainers.test_loop import learner_of
+from trainers.credit import CreditMethod
+from trainers.credit.entropy import Entropy
 from trainers.credit.margin import Margin
 from trainers.credit.uniform import Uniform
 from trainers.draws import Draws, draw
@@ -17,6 +19,7 @@ from trainers.gradient_test import (
     Candidate,
     alignments,
     inner,
+    negative_control,
     rollout_direction,
     signal_gradient,
     token_signals,
@@ -120,18 +123,79 @@ def test_signals_are_what_an_update_would_train_with(prompts: list[Prompt], toke
             np.testing.assert_allclose(signal, record.credit, rtol=1e-5)
 
 
-def test_a_placebo_keeps_what_lies_between_completions(
-    learner: Learner, batch: Draws, aligned: list[np.ndarray]
+def signal_of(learner: Learner, batch: Draws, credit: CreditMethod) -> list[np.ndarray]:
+    return token_signals(
+        learner.setting, batch, Candidate(RewardMethod(learner.setting), credit), learner.spec
+    )
+
+
+@pytest.mark.parametrize(
+    "credit", [Margin(0.2, 0.8, 0.1), Entropy(0.2, over_kept=True)], ids=["margin", "entropy"]
+)
+def test_the_placebo_of_a_credit_within_completions_gains_nothing_over_uniform(
+    learner: Learner, batch: Draws, aligned: list[np.ndarray], credit: CreditMethod
 ) -> None:
-    """Permuting within completions leaves, in expectation, sum of n x mean(c) x mean(a) over N."""
-    margin = Candidate(RewardMethod(learner.setting), Margin(0.2, 0.8, 0.1, shuffled=False))
-    signal = token_signals(learner.setting, batch, margin, learner.spec)
-    tokens = sum(map(len, signal))
-    expected = sum(len(c) * c.mean() * a.mean() for c, a in zip(signal, aligned, strict=True)) / tokens
-    found = alignment.placebo(signal, aligned, key=5)
-    assert found.low < found.mean < found.high
+    """Its gain is zero within its noise; the gain of the permuted signal itself would not be."""
+    signal, uniform = signal_of(learner, batch, credit), signal_of(learner, batch, Uniform())
+    found = alignment.placebo(signal, uniform, aligned, key=5)
+    assert found.low < 0 < found.high
     error = (found.high - found.low) / 3.92 / np.sqrt(alignment.PLACEBOS)
-    assert found.mean == pytest.approx(expected, abs=4 * error)
+    assert abs(found.mean) < 4 * error
+    nothing = [np.zeros_like(c) for c in uniform]
+    assert abs(alignment.placebo(signal, nothing, aligned, key=5).mean) > 6 * error
+    assert alignment.placebo(uniform, uniform, aligned, key=5) == alignment.Placebo(0, 0, 0)
+
+
+def test_a_credit_built_from_the_reference_itself_wins(
+    learner: Learner, along: dict[str, torch.Tensor]
+) -> None:
+    """Each token's exact derivative, a backward pass each, makes the credit; two forward passes score it.
+
+    It moves as much of the advantage within completions as the candidate that it is set against.
+    """
+    few = draw(learner.setting, 0, "rollout", range(6), samples=4)
+    lengths = [len(c.token_ids) for c in few.completions]
+    uniform = signal_of(learner, few, Uniform())
+    exact = [np.zeros(n) for n in lengths]
+    for i, row in enumerate(exact):
+        for t in range(len(row) if uniform[i].any() else 0):
+            one = [np.zeros(n) for n in lengths]
+            one[i][t] = sum(lengths)
+            row[t] = inner(signal_gradient(learner.setting, few, one), along)
+    within = [row - row.mean() for row in exact]
+    found = alignments(learner.setting, few, along, STEP)
+
+    def gain(moved: list[np.ndarray], size: float) -> float:
+        """Of uniform credit with `moved` added to it at the given root of its sum of squares."""
+        factor = size / np.sqrt(sum((row**2).sum() for row in moved))
+        return alignment.gain([u + factor * row for u, row in zip(uniform, moved, strict=True)], found)
+
+    for credit in (Margin(0.2, 0.8, 0.1), Margin(0.2, 0.8, 0.1, shuffled=True), Entropy(0.2, over_kept=True)):
+        candidate = signal_of(learner, few, credit)
+        size = np.sqrt(sum(((c - u) ** 2).sum() for c, u in zip(candidate, uniform, strict=True)))
+        assert gain(within, size) > alignment.gain(candidate, found)
+        assert gain(within, size) > alignment.gain(uniform, found)
+        assert gain([-row for row in within], size) < alignment.gain(candidate, found)
+
+
+@pytest.mark.parametrize("credit", [Uniform(), Margin(0.2, 0.8, 0.1)], ids=["uniform", "margin"])
+def test_a_step_of_the_policy_along_the_negative_control_loses_what_the_candidate_gains(
+    learner: Learner, batch: Draws, aligned: list[np.ndarray], credit: CreditMethod
+) -> None:
+    """Measured on the direction's completions before and after a real step; nothing here is negated."""
+    apart = draw(learner.setting, 0, "rollout", range(12, 44), samples=8, first_group=12)
+    direction = rollout_direction(learner.setting, apart)
+    signal = signal_of(learner, batch, credit)
+    before = learner.policy.digest()
+    gain = alignment.gain(signal, aligned)
+    lost = negative_control(learner.setting, batch, apart, signal, direction, STEP)
+    won = negative_control(learner.setting, batch, apart, [-row for row in signal], direction, STEP)
+    assert gain > 0
+    assert lost == pytest.approx(-gain, rel=0.15)
+    assert won == pytest.approx(gain, rel=0.15)
+    assert learner.policy.digest() == before
+    nothing = [np.zeros_like(row) for row in signal]
+    assert negative_control(learner.setting, batch, apart, nothing, direction, STEP) is None
 
 
 def test_uniform_credit_has_no_correlation_within(
@@ -141,4 +205,3 @@ def test_uniform_credit_has_no_correlation_within(
         learner.setting, batch, Candidate(RewardMethod(learner.setting), Uniform()), learner.spec
     )
     assert np.isnan(alignment.within_correlation(uniform, aligned))
-    assert alignment.gain([-c for c in uniform], aligned) == -alignment.gain(uniform, aligned)

@@ -38,6 +38,7 @@ class CreditMethod(Protocol):
 def build_credit(spec: Credit) -> CreditMethod:
     """The method for a study file's `credit` section."""
     from trainers.credit.entropy import Entropy
+    from trainers.credit.installed import Installed
     from trainers.credit.margin import Margin
     from trainers.credit.uniform import Uniform
 
@@ -47,8 +48,7 @@ def build_credit(spec: Credit) -> CreditMethod:
         return Margin(spec.low, spec.high, spec.floor, shuffled=True)
     if isinstance(spec, InstalledMethod):
         method, settings = load_method("credit", spec)
-        built: CreditMethod = method(settings)
-        return built
+        return Installed(spec.name, method(settings))
     if isinstance(spec, EntropyCredit):
         return Entropy(spec.share, over_kept=spec.denominator == "kept")
     return Uniform()

@@ -81,6 +81,15 @@ def test_a_worker_that_eats_memory_costs_one_answer(tmp_path: Path) -> None:
     pool.close()
 
 
+def test_a_worker_beside_a_parent_that_holds_much_memory_stays() -> None:
+    held = bytearray(b"x") * (400 * 2**20)
+    with make_grader(MathSpec(kind="math", timeout_seconds=20.0, memory_mb=MEMORY_MB)) as grader:
+        workers = {child.pid for child in psutil.Process().children()}
+        assert grader(["3x"], [r"\boxed{x+2x}"], [True])[0].state == "correct"
+        assert workers & {child.pid for child in psutil.Process().children()}
+    assert len(held) == 400 * 2**20
+
+
 def test_workers_that_are_killed_from_outside_cost_their_answers_only() -> None:
     with make_grader(MathSpec(kind="math", timeout_seconds=20.0)) as grader:
         assert isinstance(grader, MathGrader)
@@ -93,7 +102,9 @@ def test_workers_that_are_killed_from_outside_cost_their_answers_only() -> None:
                     return
                 for child in psutil.Process().children():
                     child.kill()
+                    struck.append(child)
 
+        struck: list[psutil.Process] = []
         killer = threading.Thread(target=kill_now_and_then)
         killer.start()
         golds = [f"{n}x+{n}" for n in range(2, 120)]
@@ -105,6 +116,8 @@ def test_workers_that_are_killed_from_outside_cost_their_answers_only() -> None:
             grader(["7x"], [rf"\boxed{{{time.monotonic_ns()}x}}"], [True])
         stop.set()
         killer.join()
+        # One that is still dying would take the next answer with it.
+        psutil.wait_procs(struck, timeout=20)
         assert set(states) <= {"correct", "limit"}
         assert states["limit"] <= grader.killed
         assert grader.killed > 0

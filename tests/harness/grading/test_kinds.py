@@ -12,7 +12,7 @@ import pytest
 from harness.grading.build import make_grader
 from harness.grading.equal import equal_numbers, plain_number
 from harness.grading.math_worker import compare
-from harness.grading.notation import tell_cases_apart, tidy
+from harness.grading.notation import tidy
 from harness.grading.protocol import Grader
 from prereg.sources import MathGrader as MathSpec
 
@@ -191,11 +191,6 @@ def test_tidying_twice_changes_nothing_more() -> None:
     for case in AUTO:
         for text in case[:2]:
             assert tidy(tidy(text)) == tidy(text)
-
-
-def test_cases_are_told_apart_only_where_the_gold_answer_needs_it() -> None:
-    assert tell_cases_apart("2k", "2K") == ("2k", "2K")
-    assert tell_cases_apart("N=n", "N=N") == ("n_{capital}=n", "n_{capital}=n_{capital}")
 
 
 def test_verdicts_are_remembered_by_content() -> None:

@@ -55,6 +55,14 @@ def test_what_is_told_apart_is_wrong_by_algebra_as_well(gold: str, answer: str) 
         ("f(x)", "f(x)+1"),  # a function that nobody knows
         ("\\frac{1}{x-x}", "x"),  # no finite value
         ("3", "4"),  # no variable
+        # Sums and the like: their values at a point mean nothing, or take for ever.
+        ("2^{n+1}-1", r"\sum_{k=0}^{n}2^{k}"),
+        (r"\sum_{k=1}^{n}\frac{1}{k}", "n"),
+        (r"\prod_{k=1}^{n}k", "n"),
+        (r"\int_0^x t\,dt", "x"),
+        ("n!", "n"),
+        (r"\binom{n}{2}", "n"),
+        (r"\lfloor x\rfloor", "x+1"),
     ],
 )
 def test_what_has_no_value_is_left_to_the_algebra(gold: str, answer: str) -> None:

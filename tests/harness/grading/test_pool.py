@@ -82,6 +82,20 @@ def test_a_worker_that_does_not_start_is_an_error(tmp_path: Path) -> None:
     pool.close()
 
 
+def test_workers_that_are_killed_while_they_start_cost_no_answer(tmp_path: Path) -> None:
+    # The first seven die before they come to life; more than that may be the installation.
+    count = tmp_path / "count"
+    (tmp_path / "worker.py").write_text(
+        "import os, sys\n"
+        f"with open({str(count)!r}, 'a') as file:\n    file.write('x')\n"
+        f"if os.path.getsize({str(count)!r}) <= 7:\n    os.kill(os.getpid(), 9)\n" + SCRIPT
+    )
+    pool = Pool(1, seconds=5, memory_mb=100, script=tmp_path / "worker.py")
+    assert pool.run(asked("a", "b")) == ["a", "b"]
+    assert pool.killed == 7
+    pool.close()
+
+
 def test_closing_leaves_no_process_behind(tmp_path: Path) -> None:
     (tmp_path / "worker.py").write_text(SCRIPT)
     before = set(psutil.Process().children())
