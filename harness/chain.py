@@ -93,7 +93,10 @@ def vanished(layout: StudyLayout, events: Sequence[LoggedEvent]) -> Iterator[str
             had = max((n for event in told if isinstance(n := event.data.get("commits"), int)), default=0)
             there = _commits(place)
             if there is not None and there < had:
-                yield f"the event log says that run {run} {what} after commit {had}, but the last one there is {there}"
+                yield (
+                    f"the event log says that run {run} {what} after commit {had}, but the last one there is "
+                    f"{there}"
+                )
 
 
 def finished_runs(events: Sequence[LoggedEvent]) -> dict[str, str]:
