@@ -72,8 +72,8 @@ def prediction() -> dict[str, Any]:
     """A stored gradient test, its numbers of no meaning."""
     row = {
         "gain": 0.1, "cosine": 1 / 3, "versus_uniform": {"estimate": 0.2, "low": 0.1, "high": 0.3},
-        "placebo": {"mean": 0.0}, "within": 0.6, "between": 0.4, "gain_per_1000_tokens": 0.7,
-        "gain_per_device_second": 2 / 7,
+        "permuted_less_uniform": {"mean": 0.0, "low": -0.1, "high": 0.1}, "within": 0.6, "between": 0.4,
+        "gain_per_1000_tokens": 0.7, "gain_per_device_second": 2 / 7,
     }  # fmt: skip
     one = {
         "arm": "grpo", "model": "small", "seed": 1, "checkpoint": "start", "made_at": "2026-01-01",

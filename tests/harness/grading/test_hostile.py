@@ -17,6 +17,7 @@ from harness.grading.math import MathGrader
 from harness.grading.pool import Pool
 from prereg.sources import MathGrader as MathSpec
 from tests.harness.grading.hostile import GOLDS, completion
+from tests.harness.grading.workers import workers
 
 ROOT = Path(__file__).parents[3]
 SECONDS, MEMORY_MB = 2.0, 512
@@ -42,7 +43,7 @@ def graded(count: int, seed: int) -> Counter[str]:
             assert all(len(one.answer or "") <= 1001 for one in found)
             (*[(one.answer or "").encode() for one in found],)
             states.update(one.state for one in found[:-1])
-            held = [child.memory_info().rss / 2**20 for child in psutil.Process().children()]
+            held = [child.memory_info().rss / 2**20 for child in workers()]
             assert all(rss < MEMORY_MB for rss in held)
     assert not Path("/tmp/harness-was-here").exists()
     return states
@@ -84,9 +85,9 @@ def test_a_worker_that_eats_memory_costs_one_answer(tmp_path: Path) -> None:
 def test_a_worker_beside_a_parent_that_holds_much_memory_stays() -> None:
     held = bytearray(b"x") * (400 * 2**20)
     with make_grader(MathSpec(kind="math", timeout_seconds=20.0, memory_mb=MEMORY_MB)) as grader:
-        workers = {child.pid for child in psutil.Process().children()}
+        before = {child.pid for child in workers()}
         assert grader(["3x"], [r"\boxed{x+2x}"], [True])[0].state == "correct"
-        assert workers & {child.pid for child in psutil.Process().children()}
+        assert before & {child.pid for child in workers()}
     assert len(held) == 400 * 2**20
 
 
@@ -100,7 +101,7 @@ def test_workers_that_are_killed_from_outside_cost_their_answers_only() -> None:
             for _ in range(3):
                 if stop.wait(1.5):
                     return
-                for child in psutil.Process().children():
+                for child in workers():
                     child.kill()
                     struck.append(child)
 

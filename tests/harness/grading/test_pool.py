@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from harness.grading.pool import Pool, WorkerError
+from tests.harness.grading.workers import workers
 
 SCRIPT = """
 import json, os, sys, time
@@ -59,7 +60,7 @@ def test_a_fault_costs_its_own_answer_only(pool: Pool, fault: str) -> None:
 
 def test_a_worker_that_died_between_two_calls_costs_nothing(pool: Pool) -> None:
     assert pool.run(asked("a", "b")) == ["a", "b"]
-    children = psutil.Process().children()
+    children = workers()
     for child in children:
         child.kill()
     psutil.wait_procs(children, timeout=5)
@@ -98,9 +99,9 @@ def test_workers_that_are_killed_while_they_start_cost_no_answer(tmp_path: Path)
 
 def test_closing_leaves_no_process_behind(tmp_path: Path) -> None:
     (tmp_path / "worker.py").write_text(SCRIPT)
-    before = set(psutil.Process().children())
+    before = set(workers())
     pool = Pool(2, seconds=5, memory_mb=100, script=tmp_path / "worker.py")
     pool.run(asked("a", "b"))
-    assert set(psutil.Process().children()) - before
+    assert set(workers()) - before
     pool.close()
-    assert not set(psutil.Process().children()) - before
+    assert not set(workers()) - before
